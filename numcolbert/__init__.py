@@ -1,0 +1,1 @@
+"""NumColBERT: a late-interaction retriever that obeys numbers."""

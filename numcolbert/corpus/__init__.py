@@ -1,0 +1,1 @@
+"""From sentences to concept–unit pairs, triplets and benchmarks."""
