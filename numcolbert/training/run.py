@@ -1,0 +1,196 @@
+"""One run from a configuration: data, model, training, evaluation."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from accelerate import PartialState
+from datasets import Dataset
+from sentence_transformers import SentenceTransformerTrainingArguments
+from sentence_transformers.training_args import BatchSamplers
+from transformers import set_seed
+
+from numcolbert.corpus.prepare import PreparedData, prepare_data
+from numcolbert.losses import NumColBERTLoss
+from numcolbert.modeling import ColBERT
+from numcolbert.modeling.base_model import resolve_base_model
+from numcolbert.training.batching import LengthBucketedBatchSampler
+from numcolbert.training.configuration import RunConfig
+from numcolbert.training.trainer import NumColBERTTrainer, last_checkpoint
+
+__all__ = ["build_loss", "build_model", "train"]
+
+logger = logging.getLogger(__name__)
+
+CONFIG_FILE = "run_config.json"
+TRIPLET_COLUMNS = (
+    "query",
+    "positive",
+    "negative",
+    "query_condition",
+    "positive_quantities",
+    "negative_quantities",
+)
+
+
+def build_model(config: RunConfig) -> ColBERT:
+    """Start the model of a run.
+
+    Parameters
+    ----------
+    config
+        The run.
+    """
+    options = config.model
+    model = ColBERT(
+        resolve_base_model(options.base_model),
+        revision=options.revision,
+        numerical_gate=config.method == "numcolbert",
+        gate_start=options.gate_start,
+        split_digits=options.split_digits,
+        embedding_size=options.embedding_size,
+        query_length=options.query_length,
+        document_length=options.document_length,
+        do_query_expansion=options.do_query_expansion,
+    )
+    # Late interaction never reads the pooler; on several processes a parameter without gradient stalls DDP.
+    pooler = getattr(model[0].auto_model, "pooler", None)
+    if pooler is not None:
+        pooler.requires_grad_(False)
+    return model
+
+
+def build_loss(config: RunConfig, model: ColBERT) -> NumColBERTLoss:
+    """Build the objective of a run; that of ColBERT_ft is the retrieval loss alone.
+
+    Parameters
+    ----------
+    config
+        The run.
+    model
+        Its model.
+    """
+    options = asdict(config.loss)
+    if config.method == "colbert":
+        options |= {
+            "positive_set": None,
+            "contrastive_weight": 0.0,
+            "detection_weight": 0.0,
+            "property_weight": 0.0,
+            "document_property_weight": 0.0,
+        }
+    return NumColBERTLoss(model, **options)
+
+
+def train(config: RunConfig, resume: bool = False) -> ColBERT:
+    """Prepare the data, train, save the model to ``output_dir`` and measure it.
+
+    Parameters
+    ----------
+    config
+        The run.
+    resume
+        Go on from the newest whole checkpoint in ``output_dir``, if there is one.
+
+    Returns
+    -------
+    ColBERT
+        The trained model.
+
+    Raises
+    ------
+    FileExistsError
+        If ``output_dir`` holds another run and ``resume`` is False.
+    ValueError
+        If ``resume`` is True and ``output_dir`` holds a run of another configuration.
+    """
+    output_dir = Path(config.output_dir)
+    state = PartialState()
+    with state.main_process_first():
+        if state.is_main_process:
+            _claim(output_dir, config, resume)
+            # The data is made once, by the first process; the others find it there.
+            prepare_data(config.data)
+        prepared = prepare_data(config.data)
+    set_seed(config.training.seed)
+    model = build_model(config)
+    triplets = Dataset.from_parquet(str(prepared.triplets)).select_columns(list(TRIPLET_COLUMNS))
+    trainer = NumColBERTTrainer(
+        model=model,
+        args=_arguments(config, output_dir),
+        train_dataset=triplets,
+        loss=build_loss(config, model),
+    )
+    checkpoint = last_checkpoint(output_dir / "checkpoints") if resume else None
+    if resume and state.is_main_process:
+        logger.warning("Resuming from %s." % checkpoint if checkpoint else "No whole checkpoint yet: starting anew.")
+    trainer.train(resume_from_checkpoint=checkpoint)
+    state.wait_for_everyone()
+    if state.is_main_process:
+        model.save_pretrained(str(output_dir))
+        (output_dir / "training_log.json").write_text(json.dumps(trainer.state.log_history, indent=1), encoding="utf-8")
+        _report(config, model, prepared, output_dir)
+    state.wait_for_everyone()
+    return model
+
+
+def _claim(output_dir: Path, config: RunConfig, resume: bool) -> None:
+    """Refuse to mix two runs in one folder, before any work is done."""
+    file = output_dir / CONFIG_FILE
+    wanted = json.loads(json.dumps(asdict(config)))
+    if file.exists():
+        found = json.loads(file.read_text(encoding="utf-8"))
+        if not resume:
+            raise FileExistsError(
+                f"{output_dir} holds a run already: pass --resume to go on with it, choose another output_dir, or "
+                "delete the folder."
+            )
+        changed = sorted(
+            f"{section}.{key}" if isinstance(found.get(section), dict) else section
+            for section in wanted
+            for key in (wanted[section] if isinstance(wanted[section], dict) else [None])
+            if (found.get(section, {}).get(key) if key else found.get(section))
+            != (wanted[section][key] if key else wanted[section])
+        )
+        if changed:
+            raise ValueError(
+                f"{output_dir} holds a run with other values of {', '.join(changed)}: resume it with its own "
+                "configuration, or choose another output_dir."
+            )
+    output_dir.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(wanted, indent=2), encoding="utf-8")
+
+
+def _arguments(config: RunConfig, output_dir: Path) -> SentenceTransformerTrainingArguments:
+    options = config.training
+    return SentenceTransformerTrainingArguments(
+        output_dir=str(output_dir / "checkpoints"),
+        num_train_epochs=options.epochs,
+        max_steps=options.max_steps,
+        per_device_train_batch_size=options.batch_size,
+        gradient_accumulation_steps=options.gradient_accumulation_steps,
+        learning_rate=options.learning_rate,
+        weight_decay=options.weight_decay,
+        warmup_ratio=options.warmup_ratio,
+        max_grad_norm=options.max_grad_norm,
+        bf16=options.bf16,
+        gradient_checkpointing=options.gradient_checkpointing,
+        gradient_checkpointing_kwargs={"use_reentrant": False} if options.gradient_checkpointing else None,
+        batch_sampler=LengthBucketedBatchSampler if options.length_bucketing else BatchSamplers.BATCH_SAMPLER,
+        save_steps=options.save_steps,
+        save_total_limit=2,
+        logging_steps=options.logging_steps,
+        logging_first_step=True,
+        seed=options.seed,
+        dataloader_drop_last=True,
+        ddp_find_unused_parameters=False,
+        report_to="none",
+    )
+
+
+def _report(config: RunConfig, model: ColBERT, prepared: PreparedData, output_dir: Path) -> None:
+    raise NotImplementedError
