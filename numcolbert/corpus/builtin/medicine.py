@@ -42,6 +42,13 @@ CONCEPTS = (
         HEART + METABOLIC,
     ),
     Concept(
+        "arterial pressure",
+        (Noun("mean arterial pressure", "a"),),
+        (Measure("millimeter_Hg", 108, 0.1, 58, 170, decimals=1),),
+        "level",
+        HEART,
+    ),
+    Concept(
         "blood pressure reduction",
         (Noun("drop in blood pressure", "a"), Noun("blood pressure reduction", "a")),
         (Measure("millimeter_Hg", 9, 0.3, 1.2, 42, decimals=1),),
@@ -60,7 +67,7 @@ CONCEPTS = (
         (Noun("weight loss", "a"),),
         (
             Measure("kilogram", 6, 0.35, 0.6, 42, decimals=1),
-            Measure("pound", 13, 0.35, 1.4, 90, decimals=1, share=0.7),
+            Measure("pound", 13, 0.35, 1.4, 90, decimals=1, share=1.0),
         ),
         "change",
         METABOLIC,
@@ -101,7 +108,7 @@ CONCEPTS = (
             Measure("month", 22, 0.35, 1.5, 130, decimals=1),
             Measure("year", 4, 0.3, 0.6, 21, decimals=1, share=1.1),
         ),
-        "time",
+        "span",
     ),
     Concept(
         "overall survival",
@@ -126,9 +133,9 @@ CONCEPTS = (
     Concept("enrolment", (Noun("total enrolment", "a"), Noun("planned enrolment", "a")), _patients(320), "size"),
     Concept("control group", (Noun("control group", "a"), Noun("placebo group", "a")), _patients(180), "size"),
     Concept("response rate", (Noun("response rate", "a"),), _percent(38, 3, 96), "rate"),
-    Concept("dropout rate", (Noun("dropout rate", "a"),), _percent(14, 1, 58), "rate"),
-    Concept("mortality", (Noun("one-year mortality", "a"),), _percent(11, 0.6, 68), "rate", CANCER + HEART),
-    Concept("adverse event rate", (Noun("rate of adverse events", "a"),), _percent(21, 1.1, 84), "rate"),
+    Concept("dropout rate", (Noun("dropout rate", "a"),), _percent(14, 1, 58), "safety"),
+    Concept("mortality", (Noun("one-year mortality", "a"),), _percent(11, 0.6, 68), "safety", CANCER + HEART),
+    Concept("adverse event rate", (Noun("rate of adverse events", "a"),), _percent(21, 1.1, 84), "safety"),
 )
 
 ASIDES = (
@@ -139,7 +146,9 @@ ASIDES = (
         (Measure("year", 6, 0.25, 1.2, 24, decimals=1), Measure("month", 30, 0.3, 2, 140)),
     ),
     Concept(
-        "diastolic pressure", (Noun("diastolic blood pressure", "a"),), (Measure("millimeter_Hg", 85, 0.07, 58, 118),)
+        "diastolic blood pressure",
+        (Noun("diastolic blood pressure", "a"),),
+        (Measure("millimeter_Hg", 85, 0.07, 58, 118),),
     ),
     Concept(
         "lean mass",
@@ -152,50 +161,54 @@ ASIDES = (
         (Measure("milligram/deciliter", 1.1, 0.15, 0.4, 4.8, decimals=1),),
     ),
     Concept("albumin", (Noun("serum albumin", "a"),), (Measure("gram/deciliter", 3.9, 0.06, 2.2, 5.2, decimals=1),)),
-    Concept("wait", (Noun("wait before treatment", "a"),), (Measure("day", 20, 0.3, 3, 90),)),
-    Concept("screened", (Noun("screening pool", "a"),), _patients(900)),
-    Concept("smokers", (Noun("share of smokers", "a"),), _percent(24, 3, 70)),
-    Concept("women", (Noun("share of women", "a"),), _percent(50, 9, 92)),
+    Concept("wait before treatment", (Noun("wait before treatment", "a"),), (Measure("day", 20, 0.3, 3, 90),)),
+    Concept("screening pool", (Noun("screening pool", "a"),), _patients(900)),
+    Concept("share of smokers", (Noun("share of smokers", "a"),), _percent(24, 3, 70)),
+    Concept("share of women", (Noun("share of women", "a"),), _percent(50, 9, 92)),
 )
 
 PATTERNS = (
     Pattern(
-        "In the {trial} trial, the {c} {was} {q} after {weeks} weeks of {drug}.", ("level", "change", "rate", "dose")
+        "In the {trial} trial, the {c} {was} {q} after {weeks} weeks of {drug}.",
+        ("level", "change", "rate", "safety", "dose"),
     ),
     Pattern(
         "Patients with {host} on {drug} had {ac} of {q}, as {trial} showed in {year}.",
-        ("level", "change", "rate", "time"),
+        ("level", "change", "rate", "safety", "time"),
     ),
     Pattern("The {year} {trial} study of {drug} in {host} reported {ac} of {q} across {count} centres."),
     Pattern("{drug} for {host}: {c} {q}, {oc} {oq} ({few} trials, {year})."),
     Pattern("While the {oc} came to {oq}, the {c} {was} {q} under {drug} in {trial}."),
     Pattern(
-        "Among {hundreds} records from {place}, those on {drug} had {ac} of {q}.", ("level", "change", "rate", "time")
+        "Among {hundreds} records from {place}, those on {drug} had {ac} of {q}.",
+        ("level", "change", "rate", "safety", "time"),
     ),
     Pattern(
         "{trial} tested {drug} against {drug2} in {host} with {ac} of {q} and {few} interim analyses.",
-        ("size", "time", "dose"),
+        ("span", "size", "time", "dose", "age"),
     ),
     Pattern("With {ac} of {q}, {trial} was the largest study of {host} since {year}.", ("size",)),
-    Pattern(
-        "The protocol, amended {few} times, set the {c} at {q} for patients with {host}.", ("dose", "size", "time")
-    ),
+    Pattern("The protocol, amended {few} times, fixed the {c} at {q} for patients with {host}.", ("dose", "size")),
     Pattern("Reviewers asked why the {c} in {trial} {was} {q} when the {year} protocol had promised something else."),
     Pattern("Section {section} of the report on {drug} gives {ac} of {q}."),
     Pattern("Table {few} lists {ac} of {q} for {drug} and {oac} of {oq}."),
-    Pattern("At week {weeks}, the {c} stood at {q} in the {drug} arm of {trial}.", ("level", "change", "rate", "dose")),
+    Pattern(
+        "At week {weeks}, the {c} stood at {q} in the {drug} arm of {trial}.",
+        ("level", "change", "rate", "safety", "dose"),
+    ),
     Pattern(
         "{author} and colleagues ({year}) treated {host} with {drug} and found {ac} of {q}.",
-        ("level", "change", "rate", "time"),
+        ("level", "change", "rate", "safety", "time"),
     ),
     Pattern("No earlier trial of {drug} in {host} had seen {ac} of {q}, the {year} editorial noted."),
     Pattern("Site {count} stood apart: its {c} {was} {q}, against the pooled figure of all {hundreds} sites."),
     Pattern(
-        "Excluding {few} patients who withdrew, the {c} {was} {q} with {drug}.", ("level", "change", "rate", "time")
+        "Excluding {few} patients who withdrew, the {c} {was} {q} with {drug}.",
+        ("level", "change", "rate", "safety", "time"),
     ),
     Pattern(
         "After {few} cycles of {drug}, {author} recorded {ac} of {q} in adults with {host}.",
-        ("level", "change", "rate", "time"),
+        ("level", "change", "rate", "safety", "time"),
     ),
     Pattern(
         "Does {drug} help in {host}? The {c} of {q} in {trial} ({year}) suggests that it does.",
@@ -203,13 +216,13 @@ PATTERNS = (
     ),
     Pattern(
         "{drug} was stopped early in {year} because the {c} {was} {q} at the {ordinal} interim look.",
-        ("change", "rate", "level"),
+        ("change", "rate", "safety", "level"),
     ),
     Pattern("The {c} of {q} in arm {few} puzzled the safety board, which had met {count} times."),
     Pattern("We enrolled adults with {host} at {count} hospitals in {place}; the {c} {was} {q}."),
     Pattern(
         "Of {hundreds} people screened, {count} withdrew, which left {trial} with {ac} of {q}.",
-        ("size", "level", "time"),
+        ("size",),
     ),
     Pattern("In {place}, where {percent} of adults have {host}, {drug} was given at {ac} of {q}.", ("dose",)),
     Pattern("Treatment began at {ac} of {q} and was reviewed after {weeks} weeks by {few} physicians.", ("dose",)),
@@ -223,58 +236,70 @@ PATTERNS = (
     Pattern("{drug} brought {ac} of {q} in {host}, {few} times what {drug2} had achieved in {year}.", ("change",)),
     Pattern(
         "By month {few} the {c} with {drug} had reached {q}, and {count} patients chose to go on.",
-        ("change", "rate", "level"),
+        ("change", "rate", "safety", "level"),
     ),
     Pattern("Placebo barely moved the scale, whereas {drug} led to {ac} of {q} in {weeks} weeks.", ("change",)),
     Pattern("The primary endpoint of {trial}, {ac} of {q} at week {weeks}, was met.", ("change", "rate")),
     Pattern("Exercise {few} times a week added to the effect of {drug} and gave {ac} of {q}.", ("change",)),
     Pattern(
-        "The {c} that {drug} produced in {trial} {was} {q}, and {few} of {count} secondary endpoints were met.",
+        "In {trial}, the {c} under {drug} {was} {q}, and {few} of {count} secondary endpoints were met.",
         ("change", "rate"),
     ),
-    Pattern("At entry, patients in {trial} had {ac} of {q} and took {few} other medicines.", ("level",)),
+    Pattern("At entry, patients in {trial} had {ac} of {q} and took {few} other medicines.", ("level", "age")),
     Pattern(
-        "A man of {count} with {host} came to the clinic with {ac} of {q}.",
+        "A man of {age} with {host} came to the clinic with {ac} of {q}.",
         ("level",),
     ),
-    Pattern("Cohort {few}, recruited in {place} in {year}, had {ac} of {q} at baseline.", ("level",)),
+    Pattern("Cohort {few}, recruited in {place} in {year}, had {ac} of {q} at baseline.", ("level", "age")),
     Pattern("Risk went up by {percent} once the {c} was {q}, {author} calculated.", ("level",)),
-    Pattern("Baseline values were balanced: {c} {q} in both arms, {oc} {oq}, {count} centres.", ("level",)),
+    Pattern("Baseline values were balanced: {c} {q} in both arms, {oc} {oq}, {count} centres.", ("level", "age")),
     Pattern(
-        "Volunteers from {count} villages in {place} had {ac} of {q} when the survey started in {year}.", ("level",)
+        "Volunteers from {count} villages in {place} had {ac} of {q} when the survey started in {year}.",
+        ("level", "age"),
     ),
     Pattern(
         "The {ordinal} visit showed {ac} of {q} in the group that took {drug} for {weeks} weeks.", ("level", "change")
     ),
     Pattern(
         "On {drug}, the {c} {was} {q}; on {drug2}, given to {hundreds} others, it was not recorded.",
-        ("level", "time", "rate"),
+        ("level", "time", "rate", "safety"),
     ),
-    Pattern("The {c} in {trial} {was} {q}, long enough to count {count} relapses.", ("time",)),
-    Pattern("Over {ac} of {q}, {percent} of those treated with {drug} had a second episode.", ("time",)),
-    Pattern("Surgeons in {place} brought the {c} for {host} to {q} by changing {few} routines.", ("time", "rate")),
-    Pattern("Compared with {drug2}, {drug} brought the {c} to {q} (hazard ratio 0.{count}).", ("time", "rate")),
-    Pattern("Those who started {drug} within {few} weeks of diagnosis had {ac} of {q}.", ("time", "rate", "change")),
-    Pattern("Data were cut off in {month} {year}, at {ac} of {q}.", ("time", "size")),
-    Pattern("{author} followed {hundreds} nurses with {host} and arrived at {ac} of {q}.", ("time", "rate", "level")),
+    Pattern("The {c} in {trial} {was} {q}, long enough to count {count} relapses.", ("span",)),
+    Pattern("Over {ac} of {q}, {percent} of those treated with {drug} had a second episode.", ("span",)),
+    Pattern("Surgeons in {place} brought the {c} for {host} to {q} by changing {few} routines.", ("time", "safety")),
+    Pattern(
+        "Compared with {drug2}, {drug} brought the {c} to {q} (hazard ratio 0.{count}).", ("time", "rate", "safety")
+    ),
+    Pattern(
+        "Those who started {drug} within {few} weeks of diagnosis had {ac} of {q}.",
+        ("time", "rate", "safety", "change"),
+    ),
+    Pattern("Data were cut off in {month} {year}, at {ac} of {q}.", ("span", "size")),
+    Pattern(
+        "{author} followed {hundreds} nurses with {host} and arrived at {ac} of {q}.",
+        ("time", "rate", "safety", "level"),
+    ),
     Pattern(
         "With {drug} the {c} {was} {q} in {host}, with {drug2} {percent} of patients needed a second line.",
         ("time", "change", "level"),
     ),
-    Pattern("Funding for {trial} covers {ac} of {q} at {count} hospitals until {later}.", ("size",)),
-    Pattern("{trial} closed in {year} with {ac} of {q}, {few} months behind schedule.", ("size", "time", "rate")),
+    Pattern("Funding for {trial} covers {ac} of {q} at {count} hospitals until {later}.", ("span", "size")),
+    Pattern(
+        "{trial} closed in {year} with {ac} of {q}, {few} months behind schedule.",
+        ("span", "size", "time", "rate", "safety"),
+    ),
     Pattern("Randomisation in blocks of {few} gave {trial} {ac} of {q} in {place}.", ("size",)),
-    Pattern("Because {few} centres dropped out, the {c} of {trial} ended at {q}.", ("size", "rate")),
+    Pattern("Because {few} centres dropped out, the {c} in {trial} ended at {q}.", ("size", "rate", "safety")),
     Pattern("The {host} registry of {place}, opened in {year}, supplied {ac} of {q} for {trial}.", ("size",)),
     Pattern("To detect a difference with 80% power, {author} needed {ac} of {q} per arm at {count} sites.", ("size",)),
-    Pattern("{trial} had {ac} of {q} when recruitment paused in {month} {year}.", ("size", "rate", "level")),
-    Pattern("In the {year} audit of {count} clinics, the {c} for {host} {was} {q}.", ("rate", "time")),
+    Pattern("{trial} had {ac} of {q} when recruitment paused in {month} {year}.", ("size", "rate", "safety", "level")),
+    Pattern("In the {year} audit of {count} clinics, the {c} for {host} {was} {q}.", ("rate", "safety", "time")),
     Pattern(
         "At {q}, the {c} under {drug} {was} no surprise after the phase {phase} results of {year}.",
-        ("rate", "change", "time"),
+        ("rate", "safety", "change", "time"),
     ),
-    Pattern("Grade {phase} rash was common, and the {c} {was} {q} with {drug}.", ("rate", "dose")),
-    Pattern("{few} of {count} experts doubted that the {c} in {host} could ever be {q}.", ("rate", "time", "change")),
+    Pattern("Grade {phase} rash was common, and the {c} {was} {q} with {drug}.", ("rate", "safety", "dose")),
+    Pattern("{few} of {count} experts doubted that in {host} the {c} could ever be {q}.", ("rate", "safety", "change")),
     Pattern(
         "{drug} and {drug2} together gave {ac} of {q} in a phase {phase} trial of {host} with {count} sites.",
         ("rate", "change", "time"),
@@ -285,12 +310,23 @@ PATTERNS = (
     ),
     Pattern(
         "A meta-analysis of {count} trials in {host} arrived at {ac} of {q} for {drug}.",
-        ("rate", "change", "time", "dose"),
+        ("rate", "safety", "change", "time", "dose"),
     ),
     Pattern(
         "Given once every {few} weeks, {drug} resulted in {ac} of {q} and {oac} of {oq}.",
-        ("rate", "change", "time", "level"),
+        ("rate", "safety", "change", "time", "level"),
     ),
+    Pattern("Beside {oac} of {oq}, the authors of {trial} give {ac} of {q} for {host}."),
+    Pattern("{author} ({year}) mentions {oac} of {oq} only in passing; the {c} {was} {q}."),
+    Pattern("Of the {count} outcomes in {trial}, two stand out: {ac} of {q} and {oac} of {oq}."),
+    Pattern("The abstract gives the {oc} as {oq}, the full text of {year} the {c} as {q}."),
+    Pattern("{trial} had {ac} of {q} in {host}, whereas an older study from {place} had {oac} of {oq}."),
+    Pattern("Neither the {oc} ({oq}) nor the {c} ({q}) differed between the {few} arms of {trial}."),
+    Pattern("For {host}, appendix {few} shows {ac} of {q} next to {oac} of {oq}."),
+    Pattern("With {oac} of {oq} already on record, {author} reported {ac} of {q} in {year}."),
+    Pattern("Our {count} readers often confuse two figures for {drug}: the {c} {was} {q}, the {oc} {oq}."),
+    Pattern("The {c} in {host} {was} {q} at {count} clinics in {place}, and the {oc} {was} {oq}."),
+    Pattern("A slide by {author} contrasts {oac} of {oq} with {ac} of {q} across {few} regions."),
 )
 
 FILLERS = {

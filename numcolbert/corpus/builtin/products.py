@@ -16,17 +16,19 @@ CAMERA = ("action camera", "dash camera")
 OTHER = ("monitor", "television", "portable SSD", "projector", "cordless drill")
 
 
-def _price(name: str, noun: tuple[Noun, ...], median: float, share: tuple[float, float] = (0.6, 0.4)) -> Concept:
+def _price(
+    name: str, noun: tuple[Noun, ...], median: float, kind: str = "cost", share: tuple[float, float] = (0.6, 0.4)
+) -> Concept:
     measures = (
         Measure("USD", median, 0.35, 9, 9500, decimals=2, share=share[0]),
         Measure("EUR", median, 0.35, 9, 9500, decimals=2, share=share[1]),
     )
-    return Concept(name, noun, measures, "cost")
+    return Concept(name, noun, measures, kind)
 
 
 CONCEPTS = (
     _price("price", (Noun("price", "a"), Noun("list price", "a"), Noun("retail price", "a")), 480),
-    _price("repair cost", (Noun("repair cost", "a"),), 150, (1.0, 0.0)),
+    _price("repair cost", (Noun("repair cost", "a"),), 150, "upkeep", (1.0, 0.0)),
     Concept(
         "battery life",
         (Noun("battery life", "a"),),
@@ -39,7 +41,7 @@ CONCEPTS = (
         (Noun("charging time", "a"),),
         (
             Measure("hour", 3.5, 0.35, 0.5, 14, decimals=1, share=1.2),
-            Measure("minute", 90, 0.25, 12, 480, share=0.8),
+            Measure("minute", 90, 0.25, 12, 480, share=1.0),
         ),
         "time",
         PORTABLE + SOUND + WHEELED + FLYING + CAMERA,
@@ -64,18 +66,36 @@ CONCEPTS = (
     Concept(
         "screen size",
         (Noun("screen size", "a"), Noun("screen diagonal", "a")),
-        (Measure("inch", 13, 0.25, 4.1, 98, decimals=1),),
+        (Measure("inch", 9.5, 0.16, 4.1, 18.4, decimals=1),),
         "size",
-        SCREENS,
+        PORTABLE,
+    ),
+    Concept(
+        "screen size",
+        (Noun("screen size", "a"), Noun("screen diagonal", "a")),
+        (Measure("inch", 38, 0.16, 18.5, 98, decimals=1),),
+        "size",
+        ("monitor", "television"),
     ),
     Concept(
         "weight",
         (Noun("weight", "a"), Noun("total weight", "a")),
         (
-            Measure("kilogram", 4, 0.4, 0.4, 45, decimals=2),
-            Measure("pound", 8, 0.4, 0.9, 99, decimals=1, share=0.8),
+            Measure("gram", 420, 0.35, 60, 2900),
+            Measure("pound", 1.6, 0.3, 0.2, 6.5, decimals=2),
         ),
         "mass",
+        (*PORTABLE, *SOUND, *CAMERA, "camera drone"),
+    ),
+    Concept(
+        "weight",
+        (Noun("weight", "a"), Noun("total weight", "a")),
+        (
+            Measure("kilogram", 9, 0.3, 1.1, 85, decimals=1),
+            Measure("pound", 20, 0.3, 2.4, 190, decimals=1),
+        ),
+        "mass",
+        (*WHEELED, *KITCHEN, *CLEANING, "survey drone", "monitor", "television", "cordless drill"),
     ),
     Concept(
         "maximum load",
@@ -89,7 +109,7 @@ CONCEPTS = (
         (Noun("top speed", "a"),),
         (
             Measure("kilometer/hour", 40, 0.2, 12, 165, decimals=1),
-            Measure("mile/hour", 26, 0.2, 8, 105, decimals=1, share=0.8),
+            Measure("mile/hour", 26, 0.2, 8, 105, decimals=1, share=1.0),
         ),
         "motion",
         WHEELED + FLYING,
@@ -99,7 +119,7 @@ CONCEPTS = (
         (Noun("range", "a"), Noun("maximum range", "a")),
         (
             Measure("kilometer", 55, 0.3, 4, 290, decimals=1),
-            Measure("mile", 34, 0.3, 3, 180, decimals=1, share=0.8),
+            Measure("mile", 34, 0.3, 3, 180, decimals=1, share=1.0),
         ),
         "motion",
         WHEELED,
@@ -172,9 +192,9 @@ CONCEPTS = (
         (Noun("warranty", "a"), Noun("warranty period", "a")),
         (
             Measure("month", 32, 0.3, 6, 120, share=1.4),
-            Measure("week", 110, 0.25, 12, 520, share=0.7),
+            Measure("week", 110, 0.3, 12, 520, share=1.2),
         ),
-        "time",
+        "service",
     ),
 )
 
@@ -192,37 +212,56 @@ ASIDES = (
     ),
     Concept("memory", (Noun("working memory", "a"),), (Measure("gigabyte", 16, 0.3, 2, 128),), "", STORAGE[:3]),
     Concept(
-        "cache", (Noun("cloud storage"),), (Measure("terabyte", 1.5, 0.2, 1, 6, decimals=1, digits=2),), "", STORAGE
+        "cloud storage",
+        (Noun("cloud storage"),),
+        (Measure("terabyte", 1.5, 0.2, 1, 6, decimals=1, digits=2),),
+        "",
+        STORAGE,
     ),
-    Concept("bezel", (Noun("frame width", "a"),), (Measure("inch", 0.4, 0.2, 0.1, 1.5, decimals=2),), "", SCREENS),
     Concept(
-        "packed weight",
+        "frame width", (Noun("frame width", "a"),), (Measure("inch", 0.4, 0.2, 0.1, 1.5, decimals=2),), "", SCREENS
+    ),
+    Concept(
+        "shipping weight",
         (Noun("shipping weight", "a"),),
-        (Measure("kilogram", 7, 0.3, 0.9, 60, decimals=1), Measure("pound", 15, 0.3, 2, 130, decimals=1)),
+        (Measure("gram", 900, 0.25, 150, 4900), Measure("pound", 3, 0.25, 0.5, 12, decimals=1)),
+        "",
+        (*PORTABLE, *SOUND, *CAMERA, "camera drone"),
     ),
     Concept(
-        "turning",
+        "shipping weight",
+        (Noun("shipping weight", "a"),),
+        (Measure("kilogram", 14, 0.25, 2, 110, decimals=1), Measure("pound", 31, 0.25, 4, 240, decimals=1)),
+        "",
+        (*WHEELED, *KITCHEN, *CLEANING, "survey drone", "monitor", "television", "cordless drill"),
+    ),
+    Concept(
+        "reverse speed",
         (Noun("reverse speed", "a"),),
         (Measure("kilometer/hour", 5, 0.2, 2, 12), Measure("mile/hour", 4, 0.2, 2, 9)),
         "",
         WHEELED,
     ),
     Concept(
-        "service distance",
+        "service interval",
         (Noun("service interval", "a"),),
         (Measure("kilometer", 900, 0.2, 200, 3000), Measure("mile", 600, 0.2, 150, 2000)),
         "",
         WHEELED,
     ),
     Concept(
-        "standby",
+        "standby consumption",
         (Noun("standby consumption", "a"),),
         (Measure("watt", 1.5, 0.3, 0.3, 9, decimals=1),),
         "",
         SCREENS + KITCHEN,
     ),
-    Concept("cable", (Noun("cable length", "a"),), (Measure("meter", 2, 0.15, 1, 6, decimals=1),)),
-    Concept("return", (Noun("return period", "a"),), (Measure("week", 5, 0.2, 2, 14), Measure("month", 2, 0.15, 1, 4))),
+    Concept("cable length", (Noun("cable length", "a"),), (Measure("meter", 2, 0.15, 1, 6, decimals=1),)),
+    Concept(
+        "return period",
+        (Noun("return period", "a"),),
+        (Measure("week", 5, 0.2, 2, 14), Measure("month", 2, 0.15, 1, 4)),
+    ),
     Concept(
         "front camera",
         (Noun("front camera", "a"),),
@@ -239,11 +278,14 @@ PATTERNS = (
         "Where the {product2} disappoints, the {product} scores with {ac} of {q}, our test of {count} models found."
     ),
     Pattern("{product} {host}: {c} {q}, {oc} {oq}, {few} colours."),
-    Pattern("While its {oc} is {oq}, the {c} of the {product} is {q}."),
+    Pattern("While its {oc} is {oq}, the {product}'s {c} is {q}, page {count} says."),
     Pattern("With {ac} of {q}, the {product} finished number {few} among {count} candidates."),
-    Pattern("We measured {ac} of {q} on the {product}, although page {count} of the manual says otherwise."),
+    Pattern(
+        "We measured {ac} of {q} on the {product}, although page {count} of the manual says otherwise.",
+        ("time", "mass", "size", "motion", "power"),
+    ),
     Pattern("Need {ahost} with {ac} of {q}? The {product} comes with {few} spare parts."),
-    Pattern("The {c} of the {year} {product} {is} {q}, unchanged for {few} generations."),
+    Pattern("Unchanged for {few} generations, the {product} of {year} has {ac} of {q}."),
     Pattern("At {q}, the {c} of the {product} beat{s} that of {few} rivals we tried in {month}."),
     Pattern("{brand} rates the {c} of its new {host} at {q} and sells it in {count} countries."),
     Pattern("Version {few} of the {host} from {brand} brings {ac} of {q}."),
@@ -251,12 +293,15 @@ PATTERNS = (
     Pattern("{hundreds} owners confirmed that the {product} really has {ac} of {q}."),
     Pattern("Its {c} {is} {q}, its {oc} {oq}: the {product} is no toy."),
     Pattern("Model year {year} of the {product} differs in one point: the {c} {is} now {q}."),
-    Pattern("After {weeks} weeks in our lab, the {product} still showed {ac} of {q}."),
+    Pattern(
+        "After {weeks} weeks in our lab, the {product} still showed {ac} of {q}.",
+        ("time", "mass", "size", "motion", "power"),
+    ),
     Pattern("Nobody who bought the {product} in {year} complained about the {c} of {q}."),
     Pattern("{brand} promised {ac} of {q} in {year}, and the {product} keeps that promise."),
     Pattern("Of the {count} listings for {ahost} on our site, only the {product} has {ac} of {q}."),
-    Pattern("The {product} replaces the {product2} and moves the {c} to {q}."),
-    Pattern("If {few} stars are not enough for you, look at its {c}: the {product} gets to {q}."),
+    Pattern("The {product} of {year} replaces the {product2} and moves the {c} to {q}."),
+    Pattern("If {few} stars are not enough for you, take a look at the {product} and its {c} of {q}."),
     Pattern("{reviewer} gave the {product} {count} points out of 100 and praised {ac} of {q}."),
     Pattern("Two things changed after firmware {section}: the menu of the {product} and its {c}, now {q}."),
     Pattern("In row {few} of the comparison table you find the {product} with {ac} of {q}."),
@@ -264,7 +309,10 @@ PATTERNS = (
     Pattern("Order number {thousands}: one {product}, {c} {q}, colour {colour}."),
     Pattern("The {colour} {product}, part number {hundreds}, comes with {ac} of {q}."),
     Pattern("For {month} {year} {brand} has announced {ahost} with {ac} of {q}."),
-    Pattern("Even after {hundreds} test cycles, the {c} of the {product} {was} {q}."),
+    Pattern(
+        "Even after {hundreds} test cycles, the {product}'s {c} {was} {q}.",
+        ("time", "mass", "size", "motion", "power"),
+    ),
     Pattern("{reviewer} owned {few} of these before she settled on the {product} for its {c} of {q}."),
     Pattern("The {product} (from {year}) and the {product2} look alike, but only the first has {ac} of {q}."),
     Pattern("Whether {ac} of {q} is enough depends on how many of the {count} functions of the {product} you use."),
@@ -273,36 +321,40 @@ PATTERNS = (
     Pattern("Its predecessor won {few} awards, yet the {product} goes further and has {ac} of {q}."),
     Pattern("You can choose among {few} colours, but {c} stay{s} at {q} for every {product}."),
     Pattern("{brand} built {thousands} units of this {host}, each with {ac} of {q}."),
-    Pattern("Question {count}: what {is} the {c} of the {product}? Answer: {q}."),
+    Pattern("Question {count}: what {is} the {product}'s {c}? Answer: {q}."),
     Pattern("{ac} of {q} puts the {product} ahead of {percent} of the market."),
     Pattern("Our {host} of the year {year} is the {product}, thanks to {ac} of {q} and {oac} of {oq}."),
     Pattern(
         "The {product} surprised the office, its {c} being {q}, and {few} of our {count} testers would buy it again."
     ),
-    Pattern("Technicians who opened the {product} counted {count} screws and noted {ac} of {q}."),
+    Pattern(
+        "Technicians who opened the {product} counted {count} screws and noted {ac} of {q}.",
+        ("time", "mass", "size", "motion", "power"),
+    ),
     Pattern("{reviewer} compared {count} types of {host} in {year} and wrote down {ac} of {q} for the {product}."),
     Pattern("Test bench {few} confirmed it: the {host} has {ac} of {q}.", ("time", "motion", "power")),
-    Pattern("On day {few} of the test the {c} of the {product} {was} {q}.", ("time", "motion", "power")),
+    Pattern("On day {few} of the test the {product}'s {c} {was} {q}.", ("time", "motion", "power")),
     Pattern(
         "Update {few} of the specification puts the {c} at {q}, which most owners of the {product} never notice.",
         ("time", "motion", "power"),
     ),
     Pattern(
-        "{brand} raised the {c} of the {product} to {q} in {month} {year}.", ("cost", "time", "size", "motion", "power")
+        "In {month} {year} {brand} moved the {product}'s {c} to {q}.",
+        ("cost", "time", "size", "motion", "power", "service"),
     ),
     Pattern("Shops in {count} cities sell the {product} at {ac} of {q}.", ("cost",)),
     Pattern(
         "At launch in {year}, the {product} had {ac} of {q}, and a second battery came free for {few} weeks.",
         ("cost", "time"),
     ),
-    Pattern("Dealers expect the {c} of the {product} to settle at {q} once model {count} arrives.", ("cost",)),
-    Pattern("Insurance pays {percent} of the bill when the {c} of {ahost} comes to {q}.", ("cost",)),
+    Pattern("Once model {count} arrives, dealers expect the {product} to settle at {ac} of {q}.", ("cost", "upkeep")),
+    Pattern("Insurance pays {percent} of the bill when the {c} of {ahost} comes to {q}.", ("upkeep",)),
     Pattern("The {product} fits {few} bags that we tried, with {ac} of {q} and {oac} of {oq}.", ("mass", "size")),
     Pattern("{few} people lifted the {product} and guessed wrong: the {c} is {q}.", ("mass",)),
     Pattern("On our scale, number {count} in the workshop, the {product} came to {ac} of {q}.", ("mass",)),
     Pattern("Thanks to frame type {few}, the {host} gets by with {ac} of {q}.", ("mass",)),
     Pattern("The base model of {year} has {ac} of {q}; {few} larger ones cost extra.", ("size",)),
-    Pattern("For {count} extra photos or {few} more films, choose the {product}, which has {ac} of {q}.", ("size",)),
+    Pattern("For {count} euros more, choose the {product}, which has {ac} of {q}.", ("size", "power", "service")),
     Pattern("The {product} comes in {few} variants, the largest with {ac} of {q}.", ("size", "power")),
     Pattern("In test {hundreds}, {reviewer} found {ac} of {q} for the {product}.", ("motion",)),
     Pattern("Law {thousands} in {place} applies to any {host} with {ac} of {q}.", ("motion", "power", "mass")),
@@ -312,7 +364,18 @@ PATTERNS = (
     Pattern(
         "The {ordinal} owner of our {product} from {year} reports {ac} of {q}.", ("time", "cost", "motion", "power")
     ),
-    Pattern("The jury of {count} liked the {c} of {q}, the {product}'s {few} buttons less."),
+    Pattern("The {few} members of the jury liked the {product} for {ac} of {q} and disliked its manual."),
+    Pattern("Its {oc} of {oq} aside, the {product} of {year} convinces with {ac} of {q}."),
+    Pattern("The {product2} may have {oac} of {oq}, but the {product} has {ac} of {q}."),
+    Pattern("{product}, {year}: {oc} {oq}, {c} {q}, {count} reviews."),
+    Pattern("Do not mix up the {oc}, which is {oq}, with the {product}'s {c}, which is {q}."),
+    Pattern("{brand} prints {oac} of {oq} on the box of this {host}, and on page {few} {ac} of {q}."),
+    Pattern("{ahost} with {ac} of {q} and {oac} of {oq} topped the {year} sales chart."),
+    Pattern("Besides {oac} of {oq}, the {product} boasts {ac} of {q} and {few} buttons."),
+    Pattern("{reviewer} found {oac} of {oq} acceptable and {ac} of {q} excellent for a {year} model."),
+    Pattern("The sticker on {product} number {hundreds} says: {oc} {oq}, {c} {q}."),
+    Pattern("All {few} trims share {oac} of {oq}; only this one has {ac} of {q}."),
+    Pattern("Compared with the {product2} ({oc} {oq}), the {product} stands out for its {c} of {q}."),
 )
 
 FILLERS = {
@@ -341,15 +404,7 @@ FILLERS = {
 
 PRODUCTS = Domain(
     name="products",
-    hosts=PORTABLE
-    + ("monitor", "television", "portable SSD")
-    + WHEELED
-    + FLYING
-    + SOUND
-    + KITCHEN
-    + CLEANING
-    + CAMERA
-    + OTHER,
+    hosts=(*PORTABLE, *OTHER, *WHEELED, *FLYING, *SOUND, *KITCHEN, *CLEANING, *CAMERA),
     concepts=CONCEPTS,
     asides=ASIDES,
     patterns=PATTERNS,
