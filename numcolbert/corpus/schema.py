@@ -58,7 +58,5 @@ BENCHMARK_QUERIES = Features(
 )
 """Queries of a benchmark."""
 
-BENCHMARK_QRELS = Features(
-    {"query_id": Value("string"), "document_id": Value("string"), "relevance": Value("int32")}
-)
+BENCHMARK_QRELS = Features({"query_id": Value("string"), "document_id": Value("string"), "relevance": Value("int32")})
 """Judgements of a benchmark."""

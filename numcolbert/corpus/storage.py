@@ -1,0 +1,61 @@
+"""Tables on disk: written in parts to a temporary name, renamed when whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datasets import Features
+
+
+def write_parquet(rows: Iterable[dict[str, Any]], features: Features, path: Path, *, rows_per_group: int = 2000) -> int:
+    """Write rows to a Parquet file, holding one row group in memory.
+
+    Parameters
+    ----------
+    rows
+        The rows.
+    features
+        Their columns; kept in the file, so that `datasets` reads them back.
+    path
+        The file; it appears when it is whole.
+    rows_per_group
+        Rows held at a time.
+
+    Returns
+    -------
+    int
+        Number of rows.
+    """
+    schema = features.arrow_schema
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".part")
+    count = 0
+    group: list[dict[str, Any]] = []
+    try:
+        with pq.ParquetWriter(temporary, schema) as writer:
+            for row in rows:
+                group.append(row)
+                if len(group) == rows_per_group:
+                    writer.write_table(pa.Table.from_pylist(group, schema=schema))
+                    count += len(group)
+                    group = []
+            if group or not count:
+                writer.write_table(pa.Table.from_pylist(group, schema=schema))
+                count += len(group)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return count
+
+
+def write_json(content: Any, path: Path) -> None:
+    """Write a JSON file that appears when it is whole."""
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
