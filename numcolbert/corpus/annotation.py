@@ -11,7 +11,7 @@ from numcolbert.quantities import Condition, canonicalize, extract_quantities
 
 
 def quantity_rows(text: str) -> list[dict[str, Any]]:
-    """Quantities of a text in the columns of `schema.QUANTITY`.
+    """Read the quantities of a text into the columns of `schema.QUANTITY`.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def quantity_rows(text: str) -> list[dict[str, Any]]:
 
 
 def condition_row(condition: Condition) -> dict[str, Any]:
-    """A condition in the columns of `schema.CONDITION`.
+    """Write a condition in the columns of `schema.CONDITION`.
 
     Parameters
     ----------

@@ -270,7 +270,7 @@ def _relevant(operator: str, threshold: float, mentions: Mentions) -> list[int]:
 def _threshold(
     operator: str, mentions: Mentions, min_relevant: int, max_relevant: int, min_violating: int, rng: random.Random
 ) -> tuple[float, str] | None:
-    """A threshold with about as many relevant sentences as wanted, in a unit that the pair is written in."""
+    """Draw a threshold with about as many relevant sentences as wanted, in a unit that the pair is written in."""
     unit = rng.choices(list(mentions.units), list(mentions.units.values()))[0]
     if operator == "=":
         counts = Counter(value for values in mentions.values for value in set(values))

@@ -77,7 +77,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def noun_phrases(tokens: Sequence[Token], covered: Sequence[bool]) -> list[tuple[int, int]]:
-    """Runs of words that can be a noun phrase.
+    """Find the runs of words that can be a noun phrase.
 
     Parameters
     ----------

@@ -144,7 +144,7 @@ def to_canonical(value: float, unit: str) -> float:
 
 
 def round_between(low: float, high: float, rng: random.Random) -> float | None:
-    """A number with few digits, low <= number < high.
+    """Draw a number with few digits, low <= number < high.
 
     Examples
     --------

@@ -11,91 +11,20 @@ from typing import Any
 
 from datasets import Dataset, Features, Value
 
+from numcolbert.corpus.words import split_words
+
 SENTENCES = Features({"id": Value("string"), "text": Value("string")})
 """Columns of a sentence corpus. The id is ``document#number``: all before the last ``#`` names the document."""
 
 # A full stop after one of these does not end a sentence.
 ABBREVIATIONS = frozenset(
-    [
-        "inc",
-        "corp",
-        "co",
-        "ltd",
-        "plc",
-        "cos",
-        "bros",
-        "bancorp",
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "st",
-        "jr",
-        "sr",
-        "gen",
-        "sen",
-        "rep",
-        "gov",
-        "pres",
-        "lt",
-        "col",
-        "capt",
-        "rev",
-        "hon",
-        "vs",
-        "no",
-        "nos",
-        "fig",
-        "figs",
-        "ref",
-        "refs",
-        "eq",
-        "al",
-        "etc",
-        "e.g",
-        "i.e",
-        "cf",
-        "ca",
-        "approx",
-        "dept",
-        "univ",
-        "assn",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "mon",
-        "tue",
-        "wed",
-        "thu",
-        "fri",
-        "sat",
-        "sun",
-        "pp",
-        "vol",
-        "ed",
-        "eds",
-        "resp",
-        "min",
-        "max",
-        "mln",
-        "bln",
-        "avg",
-        "est",
-        "ext",
-        "incl",
-        "excl",
-        "tel",
-    ]
+    split_words(
+        """
+    inc corp co ltd plc cos bros bancorp mr mrs ms dr prof st jr sr gen sen rep gov pres lt col capt rev hon vs
+    no nos fig figs ref refs eq al etc e.g i.e cf ca approx dept univ assn jan feb mar apr jun jul aug sep sept
+    oct nov dec mon tue wed thu fri sat sun pp vol ed eds resp min max mln bln avg est ext incl excl tel
+    """
+    )
 )
 _BOUNDARY = re.compile(r"[.!?][\"')\]”’]*\s+(?=[\"'(\[“‘+<]?[A-Z0-9À-ÖØ-Þ$£€])")
 _LAST_WORD = re.compile(r"[\w.&-]{0,40}$")
@@ -108,7 +37,7 @@ _FINGERPRINT = re.compile(r"[^\w.,%$/<>+-]+")
 
 
 def split_sentences(document: str) -> list[str]:
-    """Split running text into sentences.
+    r"""Split running text into sentences.
 
     Company suffixes, initials and other abbreviations ("Inc.", "U.S.", "J. Smith", "vs.") do not end a sentence, nor
     do decimal points; blank lines and section headers ("ABSTRACT.METHODS:") do. The tail of a wire story
@@ -126,15 +55,15 @@ def split_sentences(document: str) -> list[str]:
 
     Examples
     --------
-    >>> split_sentences("Acme Co. <ACM> of the U.S. earned 1.2 mln dlrs. Sales rose. Reuter \\x03")
+    >>> split_sentences("Acme Co. <ACM> of the U.S. earned 1.2 mln dlrs. Sales rose. Reuter \x03")
     ['Acme Co. <ACM> of the U.S. earned 1.2 mln dlrs.', 'Sales rose.']
     """
     document = _WIRE_TAIL.sub("", document)
     document = _HEADER.sub("\n\n", document)
     document = _CONTROL.sub(" ", document)
     sentences: list[str] = []
-    for paragraph in re.split(r"\n[ \t]*\n|\n(?=[A-Z\"“])", document):
-        paragraph = _SPACE.sub(" ", paragraph).strip()
+    for block in re.split(r"\n[ \t]*\n|\n(?=[A-Z\"“])", document):
+        paragraph = _SPACE.sub(" ", block).strip()
         start = 0
         for match in _BOUNDARY.finditer(paragraph):
             if paragraph[match.start()] == "." and _is_abbreviation(paragraph, match.start(), match.end()):

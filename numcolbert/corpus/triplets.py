@@ -35,7 +35,7 @@ QueryKey = tuple[str, str, float]
 
 
 def query_key(pair: str, operator: str, canonical_value: float) -> QueryKey:
-    """What makes two queries the same, however they are worded.
+    """Tell what makes two queries the same, however they are worded.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class _Builder:
 
     def draw(self, operator: str) -> dict[str, Any] | None:
         """One triplet, or None if this draft came to nothing."""
-        rng, options = self.rng, self.options
+        rng = self.rng
         pair = self.pairs[bisect(self.weights, rng.random() * self.weights[-1])]
         mentions = self.index[pair.key]
         first, second = rng.randrange(len(mentions.sentences)), rng.randrange(len(mentions.sentences))
@@ -207,7 +207,7 @@ class _Builder:
     def _threshold(
         self, operator: str, pair: Pair, satisfying: Sequence[float], violating: Sequence[float]
     ) -> tuple[float, str] | None:
-        """A threshold that the first values satisfy and the second violate, in a unit that the pair is written in."""
+        """Draw a threshold that the first values satisfy and the second violate, in a unit of the pair."""
         units, frequencies = self.units[pair.key]
         unit = self.rng.choices(units, frequencies)[0]
         if operator == "=":
@@ -333,7 +333,7 @@ class _Builder:
 
 
 def _varied(mentions: Mentions) -> bool:
-    return len({values for values in mentions.values}) > 1
+    return len(set(mentions.values)) > 1
 
 
 def build_triplets(
