@@ -274,7 +274,7 @@ PATTERNS = (
         "Those who started {drug} within {few} weeks of diagnosis had {ac} of {q}.",
         ("time", "rate", "safety", "change"),
     ),
-    Pattern("Data were cut off in {month} {year}, at {ac} of {q}.", ("span", "size")),
+    Pattern("Data were cut off in {month} {year}, at {ac} of {q}.", ("span",)),
     Pattern(
         "{author} followed {hundreds} nurses with {host} and arrived at {ac} of {q}.",
         ("time", "rate", "safety", "level"),
@@ -291,7 +291,7 @@ PATTERNS = (
     Pattern("Randomisation in blocks of {few} gave {trial} {ac} of {q} in {place}.", ("size",)),
     Pattern("Because {few} centres dropped out, the {c} in {trial} ended at {q}.", ("size", "rate", "safety")),
     Pattern("The {host} registry of {place}, opened in {year}, supplied {ac} of {q} for {trial}.", ("size",)),
-    Pattern("To detect a difference with 80% power, {author} needed {ac} of {q} per arm at {count} sites.", ("size",)),
+    Pattern("To detect a difference with 80% power, {author} needed {ac} of {q} at {count} sites.", ("size",)),
     Pattern("{trial} had {ac} of {q} when recruitment paused in {month} {year}.", ("size", "rate", "safety", "level")),
     Pattern("In the {year} audit of {count} clinics, the {c} for {host} {was} {q}.", ("rate", "safety", "time")),
     Pattern(

@@ -359,7 +359,7 @@ PATTERNS = (
     Pattern("In test {hundreds}, {reviewer} found {ac} of {q} for the {product}.", ("motion",)),
     Pattern("Law {thousands} in {place} applies to any {host} with {ac} of {q}.", ("motion", "power", "mass")),
     Pattern("In {place} the {product} is sold with {ac} of {q} under rule {section}.", ("time", "motion", "power")),
-    Pattern("Plugged into socket {few}, the {product} had {ac} of {q} on our meter.", ("power", "time")),
+    Pattern("Plugged into socket {few}, the {product} had {ac} of {q} on our meter.", ("power",)),
     Pattern("Over {count} runs, the {product} averaged {ac} of {q}.", ("time", "motion", "power")),
     Pattern(
         "The {ordinal} owner of our {product} from {year} reports {ac} of {q}.", ("time", "cost", "motion", "power")
