@@ -1,0 +1,282 @@
+"""The unit grammar: reads the unit that follows a number, products and quotients included."""
+
+from __future__ import annotations
+
+import re
+
+from numcolbert.quantities.nouns import COUNT_NOUNS
+from numcolbert.quantities.numbers import SPACES, Number
+from numcolbert.quantities.units import CLASSES, MULTIWORD, SYMBOLS, WORDS, compose
+
+UnitMatch = tuple[str, int, int]
+"""Unit name, start and end."""
+
+_LETTERS = re.compile(r"[A-Za-zµμΩÅ]{1,30}")
+_WATER = re.compile(r"(?:cm|mm|in)[ ]?H2O(?![A-Za-z0-9])")
+_SLASHED = re.compile(r"[A-Za-z]{1,4}/[A-Za-z]{1,3}(?![A-Za-z0-9])")
+_SIGN = re.compile(rf"°[{SPACES}]?[CFK](?![A-Za-z])|[%‰€£¥₹$¢℃℉°]")
+_PHRASE = re.compile(r"[A-Za-z.]{1,20}(?:[ -][A-Za-z.]{1,20}){1,3}")
+_PHRASE_SEPARATOR = re.compile(r"[ -]")
+_EXPONENT = re.compile(r"(?:\^|\*\*)?([23])(?![0-9.,]|[A-Za-z])|([²³])")
+_INVERSE = re.compile(r"(?:\^|\*\*)?\(?[-−–⁻]([1-3¹²³])\)?(?![0-9])")
+_PER = re.compile(r"[ -]per[ -](?=[A-Za-zµμ])", re.IGNORECASE)
+_SLASH = re.compile(r"[ ]?/[ ]?(\()?(?=[A-Za-zµμ])")
+_TIMES = re.compile(r"[ ]?[·⋅*×•.][ ]?(?=[A-Za-zµμ])")
+_SPACE_FACTOR = re.compile(r"[ \u00a0\u2009\u202f·⋅.*](?=[A-Za-zµμ]{1,4}(?:\^|\*\*)?[-−–⁻][123¹])")
+_DIGIT_OF = {"²": 2, "³": 3, "¹": 1, "1": 1, "2": 2, "3": 3}
+_INCH_NEXT = re.compile(
+    r"(?:[.,;)]|$)|[ -](?:thick|wide|long|deep|high|tall|in diameter|diameter|of rain|of snow|x|×|by)\b"
+)
+_DESCRIBING = re.compile(r"[ ]([a-z][a-z-]{1,24})(?![A-Za-z0-9])")
+_WORD_AFTER_GAP = re.compile(r"[ ]?([A-Za-z]{2,30})(?![A-Za-z])")
+
+_NEED_ATTACHED = frozenset(
+    {"A", "C", "F", "p", "M", "N", "B", "cd", "st", "a", "c", "mi", "at", "kb", "Mb", "gr", "bl"}
+)
+"""Symbols that are a unit after a space only where a sentence or clause ends behind them."""
+_CLAUSE_END = re.compile(r"[.,;:)\]]|$|[ ](?:and|or|to|for|at|in|of|was|is|with|from|per)\b")
+_RATE_NOUNS = frozenset(
+    {"beat", "breath", "cell", "copy", "revolution", "cycle", "stroke", "step", "count", "particle"}
+)
+_FUNCTION_WORDS = frozenset("""
+a an the and or but nor of in on at to for from with by as than that which who whom whose when where while if then is
+are was were be been being has have had do does did will would can could may might shall should must not no it its he
+she they we you i his her their our your this these those there here so yet also only each per over under between
+during after before since until about into out up down off vs versus compared plus minus times more less fewer all
+both either neither said says according because against among within without through via such same other others et
+including later earlier ago times percent pct
+""".split())  # fmt: skip
+
+
+def read_unit(text: str, number: Number, *, sentence_year: bool = False) -> UnitMatch | None:
+    """Read the unit that follows a number.
+
+    Parameters
+    ----------
+    text
+        Any text.
+    number
+        The number, already read.
+    sentence_year
+        Whether the number looks like a year; then only what cannot follow a year counts as its unit.
+
+    Returns
+    -------
+    (str, int, int) or None
+        Unit name, start and end in the text; None where no unit follows.
+    """
+    position = number.end
+    if position >= len(text):
+        return None
+    gap = text[position]
+    hyphen = gap == "-" or gap == "‐"
+    attached = not (hyphen or gap in SPACES or gap == "\n")
+    if not attached:
+        position += 1
+        if position < len(text) and text[position] in SPACES and not hyphen:
+            position += 1
+        if position >= len(text):
+            return None
+    first = text[position]
+    if first == "/" and attached and not number.plain:
+        return _read_tail(text, {}, position, position)
+    if first == "/":
+        return None
+    if not first.isalpha():
+        if hyphen:
+            return None
+        sign = _SIGN.match(text, position)
+        if sign is None:
+            return None
+        name = SYMBOLS.get(sign.group().replace(" ", "").replace("\u00a0", ""))
+        if name is None or (CLASSES[name] == "money" and not attached and _digit_at(text, sign.end())):
+            return None
+        return name, position, sign.end()
+    atom = _read_atom(text, position, number, attached=attached, hyphen=hyphen)
+    if atom is None or (sentence_year and not _fits_year(text, position, atom)):
+        return None
+    name, end, symbol = atom
+    if CLASSES.get(name) in ("money", "percent"):
+        return name, position, end
+    if name not in CLASSES and " " not in name and not symbol and name not in _RATE_NOUNS:
+        if not text.startswith("/", end):
+            return name, position, end
+    factors, end = _with_exponent(text, name, end, symbol)
+    tail = _read_tail(text, factors, position, end)
+    return tail if tail is not None else (compose(factors), position, end)
+
+
+def _digit_at(text: str, position: int) -> bool:
+    return position < len(text) and text[position].isdigit()
+
+
+def _fits_year(text: str, position: int, atom: tuple[str, int, bool]) -> bool:
+    """After "1987", a plural or a symbol makes a unit ("2000 days", "2000 mg"); a singular word does not."""
+    name, end, symbol = atom
+    if symbol:
+        return end - position > 1
+    written = text[position:end].lower()
+    if name in CLASSES:
+        return written.endswith("s") or written in ("pct", "percent", "per cent", "yen", "feet")
+    return written in COUNT_NOUNS.common and written != name
+
+
+def _read_atom(
+    text: str, position: int, number: Number, *, attached: bool, hyphen: bool
+) -> tuple[str, int, bool] | None:
+    """Read one unit without tail: its name, its end and whether it is written as a symbol."""
+    found = _LETTERS.match(text, position)
+    if found is None:
+        return None
+    word, end = found.group(), found.end()
+    if end < len(text) and text[end].isalnum() and not text[end].isdigit() and text[end] not in "²³¹":
+        return None
+    lower = word.lower()
+    if lower in MULTIWORD and (phrase := _PHRASE.match(text, position)):
+        pieces = _PHRASE_SEPARATOR.split(phrase.group().lower())
+        for size in range(min(MULTIWORD[lower], len(pieces)), 1, -1):
+            candidate = " ".join(pieces[:size])
+            for trimmed in (candidate, candidate.rstrip(".")):
+                if trimmed in WORDS:
+                    return WORDS[trimmed], position + len(trimmed), False
+    if lower in ("cm", "mm", "in", "cmh") and (water := _WATER.match(text, position)):
+        return "centimeter_H2O" if word[0] == "c" else "inch_H2O", water.end(), True
+    if (
+        end < len(text)
+        and text[end] == "/"
+        and (slashed := _SLASHED.match(text, position))
+        and slashed.group() in SYMBOLS
+    ):
+        return SYMBOLS[slashed.group()], slashed.end(), True
+    if lower == "u" and text.startswith(("U.S. ", "u.s. "), position) and (phrase := _PHRASE.match(text, position)):
+        pieces = phrase.group().lower().rstrip(".").split(" ")
+        if " ".join(pieces[:2]) in WORDS:
+            return WORDS[" ".join(pieces[:2])], position + len(" ".join(pieces[:2])), False
+    name = SYMBOLS.get(word)
+    if name is not None and _symbol_fits(text, word, end, attached=attached, hyphen=hyphen, number=number):
+        return name, end, True
+    name = WORDS.get(lower)
+    if name is not None and (len(word) > 1 or attached) and not _digit_at(text, end):
+        if word not in ("p", "ct") or attached:
+            return name, end, False
+    if word == "p.c" or _digit_at(text, end):
+        return None
+    return _read_noun(text, position, word, end, number, attached=attached, hyphen=hyphen)
+
+
+def _symbol_fits(text: str, word: str, end: int, *, attached: bool, hyphen: bool, number: Number) -> bool:
+    if word == "in":
+        if attached or hyphen:
+            return True
+        return not number.words and _INCH_NEXT.match(text, end) is not None and not text.startswith(".", end)
+    if hyphen and len(word) == 1:
+        return word in "mgLhV"
+    if word in _NEED_ATTACHED:
+        if word == "p":
+            return attached
+        return attached or (not number.words and _CLAUSE_END.match(text, end) is not None)
+    if word == "s" and attached and number.plain and number.value % 10 == 0:
+        return False  # the 1980s, her 20s
+    if len(word) == 1:
+        return not number.words
+    return True
+
+
+def _read_noun(
+    text: str, position: int, word: str, end: int, number: Number, *, attached: bool, hyphen: bool
+) -> tuple[str, int, bool] | None:
+    """Read a counted noun, directly after the number or behind describing words."""
+    if attached:
+        return None
+    lower = word.lower()
+    common = COUNT_NOUNS.common.get(lower)
+    if hyphen:
+        return (common, end, False) if common is not None and common == lower else None
+    if common is not None and (common != lower or number.value == 1 or _invariant(lower)):
+        return common, end, False
+    if word.islower() and lower not in _FUNCTION_WORDS:
+        singular = COUNT_NOUNS.singular_of(lower)
+        if singular is not None:
+            return singular, end, False
+        for _ in range(2):
+            following = _DESCRIBING.match(text, end)
+            if following is None:
+                return None
+            lower, end = following.group(1), following.end()
+            common = COUNT_NOUNS.common.get(lower)
+            if common is not None and (common != lower or _invariant(lower)):
+                return common, end, False
+            if lower in _FUNCTION_WORDS:
+                return None
+    return None
+
+
+def _invariant(word: str) -> bool:
+    return word in ("aircraft", "cattle", "sheep", "fish", "species", "staff", "series")
+
+
+def _with_exponent(text: str, name: str, end: int, symbol: bool) -> tuple[dict[str, int], int]:
+    if " " in name:
+        from numcolbert.quantities.units import decompose  # noqa: PLC0415
+
+        return dict(decompose(name)), end
+    if symbol:
+        if found := _EXPONENT.match(text, end):
+            return {name: _DIGIT_OF[found.group(1) or found.group(2)]}, found.end()
+        if found := _INVERSE.match(text, end):
+            return {name: -_DIGIT_OF[found.group(1)]}, found.end()
+    return {name: 1}, end
+
+
+def _read_tail(text: str, factors: dict[str, int], start: int, end: int) -> UnitMatch | None:
+    """Read "/kg/min", " per day", "·m", " kg-1" behind the first factor."""
+    factors = dict(factors)
+    grew, open_group = False, False
+    for _ in range(6):
+        sign = -1
+        found = _SLASH.match(text, end)
+        if found is not None:
+            opened = found.group(1) is not None
+            open_group = open_group or opened
+        elif factors and (found := _PER.match(text, end)):
+            pass
+        elif factors and (found := _SPACE_FACTOR.match(text, end)):
+            sign = 1
+        elif factors and (found := _TIMES.match(text, end)):
+            sign = -1 if open_group else 1
+        else:
+            break
+        factor = _read_factor(text, found.end(), slash="/" in found.group())
+        if factor is None or (sign == 1 and not factor[2] and not open_group):
+            break
+        name, stop, _ = factor
+        more, stop = _with_exponent(text, name, stop, True)
+        for piece, exponent in more.items():
+            factors[piece] = factors.get(piece, 0) + sign * exponent
+        end, grew = stop, True
+        if open_group and text.startswith(")", end):
+            end, open_group = end + 1, False
+    if not grew or open_group:
+        return None
+    return compose({k: v for k, v in factors.items() if v}), start, end
+
+
+def _read_factor(text: str, position: int, *, slash: bool) -> tuple[str, int, bool] | None:
+    found = _LETTERS.match(text, position)
+    if found is None:
+        return None
+    word, end = found.group(), found.end()
+    name = SYMBOLS.get(word)
+    if (
+        name is not None
+        and CLASSES.get(name) not in ("money", "percent")
+        and " " not in name
+        and word not in ("in", "at")
+    ):
+        return name, end, True
+    name = WORDS.get(word.lower())
+    if name is not None and CLASSES.get(name) not in ("money", "percent"):
+        return name, end, False
+    if slash and COUNT_NOUNS.common.get(word) == word:
+        return word, end, False
+    return None
