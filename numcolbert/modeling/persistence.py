@@ -1,0 +1,548 @@
+"""Models on disk and from the Hub: folders that are replaced as a whole, repositories that are fetched and checked."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fnmatch
+import glob
+import logging
+import os
+import re
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+from huggingface_hub import list_repo_files, snapshot_download
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    LocalTokenNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from numcolbert.modeling.checkpoint import check_checkpoint, refuse_missing_weights
+
+try:
+    import fcntl
+except ImportError:  # Windows: folders are replaced all the same, only leftovers of a kill are not cleared away
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "CARD_DATA",
+    "Checkpoint",
+    "check_destination",
+    "clean_token",
+    "explain_hub_errors",
+    "fetch",
+    "is_path",
+    "model_files",
+    "recover",
+    "replace_folder",
+]
+
+logger = logging.getLogger(__name__)
+
+CARD_DATA = "model_card.json"
+"""File of a checkpoint that holds what its model card was rendered from."""
+
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "*.model",
+    "chat_template.jinja",
+)
+_WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
+_CONFIGURATION = (
+    "modules.json",
+    "config.json",
+    "config_sentence_transformers.json",
+    "sentence_*_config.json",
+    CARD_DATA,
+)
+_SAVED = (*_CONFIGURATION, *_TOKENIZER_FILES, *_WEIGHTS, "README.md", "numerical_gate.py")
+_MODULE_FOLDER = re.compile(r"\d+_(Transformer|Dense|NumericalGate|Pooling|Normalize)")
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _is_saved(name: str) -> bool:
+    """Whether an entry in the root of a folder is one that saving a model writes (or once wrote)."""
+    return _matches(name, (*_SAVED, "pytorch_model*.bin")) or _MODULE_FOLDER.fullmatch(name) is not None
+
+
+def model_files(folder: str | os.PathLike[str]) -> list[str]:
+    """List the files of a saved model: weights, configuration, tokenizer, card and the gate's code.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+
+    Returns
+    -------
+    list of str
+        Paths relative to the folder, with forward slashes, sorted. What training leaves beside a model (checkpoints,
+        optimizer states, tables) is not among them.
+    """
+    root = Path(folder)
+    files = [path.name for path in root.iterdir() if path.is_file() and _matches(path.name, _SAVED)]
+    for path in root.iterdir():
+        if path.is_dir() and _MODULE_FOLDER.fullmatch(path.name):
+            files += [
+                f"{path.name}/{file.name}" for file in path.iterdir() if file.is_file() and _matches(file.name, _SAVED)
+            ]
+    return sorted(files)
+
+
+# --- Saving: the folder is replaced as a whole ---
+
+
+def check_destination(path: str | os.PathLike[str]) -> None:
+    """Refuse, before any work is done, a folder that a model could not be saved into.
+
+    Parameters
+    ----------
+    path
+        The folder; it need not exist.
+
+    Raises
+    ------
+    OSError
+        If the path is a file or a mount point, or its parent folder is not writable.
+
+    Examples
+    --------
+    >>> check_destination("models/my-model")
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(f"{path} is a file, not a folder: choose another output folder.")
+    if target.exists() and os.path.ismount(target):
+        raise OSError(
+            f"{path} is a mount point, which cannot be replaced in one step: save into a folder inside it, such as "
+            f"{Path(path) / 'model'}."
+        )
+    parent = next(folder for folder in target.parents if folder.exists())
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise PermissionError(f"{parent} is not writable: choose another output folder.")
+
+
+@contextlib.contextmanager
+def replace_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Build a folder beside the old one and put it in its place in one step.
+
+    Whatever happens, a kill included, the path holds the old model or the new one. Entries of the old folder that
+    saving a model does not write (checkpoints, optimizer states, tables) are kept: they are hard-linked into the new
+    folder, or copied where the file system knows no hard links.
+
+    Parameters
+    ----------
+    path
+        The folder to replace; it need not exist.
+
+    Yields
+    ------
+    Path
+        The folder to write the new model into.
+
+    Raises
+    ------
+    OSError
+        If the disk is full (the old model is left as it was), if the path cannot be replaced (see
+        :func:`check_destination`), or if another process is saving into it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "model"
+    >>> with replace_folder(path) as folder:
+    ...     _ = (folder / "config.json").write_text("{}")
+    >>> [file.name for file in path.iterdir()]
+    ['config.json']
+    """
+    check_destination(path)
+    target = Path(os.path.realpath(path))
+    recover(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    token = secrets.token_hex(4)
+    staging = target.with_name(f".{target.name}.saving-{token}")
+    previous = target.with_name(f".{target.name}.previous-{token}")
+    old = staging  # where the old folder ends up after an exchange
+    with contextlib.ExitStack() as locks:
+        try:
+            staging.mkdir()
+            locks.enter_context(_lock(staging))
+            yield staging
+            _sync(staging)
+            if target.exists():
+                # The old folder keeps its lock under its new name: nobody clears it away before it is done with.
+                locks.enter_context(_lock(target))
+                os.chmod(staging, target.stat().st_mode & 0o7777)
+                _carry_over(target, staging)
+                for folder, _, _ in os.walk(staging):
+                    _sync_folder(Path(folder))
+            if not target.exists():
+                os.rename(staging, target)
+            elif not _exchange(staging, target):
+                old = previous
+                os.rename(target, previous)
+                os.rename(staging, target)
+        except BaseException as error:
+            if previous.exists() and not target.exists():
+                os.rename(previous, target)
+            shutil.rmtree(staging, ignore_errors=True)
+            if _is_disk_full(error):
+                raise OSError(
+                    errno.ENOSPC,
+                    f"The disk is full: the model was not saved, and what {path} held before is untouched. Free some "
+                    "space and save again",
+                ) from error
+            raise
+        _sync_folder(target.parent)
+        if old.exists():
+            _carry_over(old, target)  # what another thread wrote there in the meantime
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def recover(path: str | os.PathLike[str]) -> None:
+    """Clear away what a killed save left beside a folder, and put the folder back if it is missing.
+
+    Parameters
+    ----------
+    path
+        The folder of a model. Saves that are still running are left alone.
+    """
+    target = Path(os.path.realpath(path))
+    pattern = f".{glob.escape(target.name)}."
+    previous = sorted(target.parent.glob(pattern + "previous-*"), key=lambda folder: folder.stat().st_mtime)
+    if previous and not target.exists():
+        folder = previous.pop()
+        with contextlib.suppress(OSError):  # its save may have been alive after all, and may just have finished
+            os.rename(folder, target)
+            logger.warning("A save into %s was interrupted: the model it held before is back.", path)
+    for leftover in [*target.parent.glob(pattern + "saving-*"), *previous]:
+        with contextlib.suppress(OSError), _lock(leftover) as locked:
+            if locked:
+                shutil.rmtree(leftover, ignore_errors=True)
+                logger.warning("Removed what an interrupted save into %s had left.", path)
+
+
+@contextlib.contextmanager
+def _lock(folder: Path) -> Iterator[bool]:
+    """Hold a folder for one process; yields False where the file system cannot say."""
+    if fcntl is None:
+        yield False
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked = True
+        except BlockingIOError:
+            raise OSError(
+                f"Another process is saving into {folder}: wait until it is done, or choose another folder."
+            ) from None
+        except OSError:
+            locked = False
+        yield locked
+    finally:
+        os.close(descriptor)
+
+
+def _carry_over(old: Path, new: Path) -> None:
+    """Link what is not part of a saved model from the old folder into the new one."""
+    for entry in os.scandir(old):
+        if not _is_saved(entry.name):
+            _link(entry, new / entry.name)
+
+
+def _link(entry: os.DirEntry[str], target: Path) -> None:
+    if entry.is_dir(follow_symlinks=False):
+        target.mkdir(exist_ok=True)
+        for child in os.scandir(entry):
+            _link(child, target / child.name)
+        shutil.copystat(entry, target)
+    elif not os.path.lexists(target):
+        try:
+            os.link(entry, target, follow_symlinks=False)
+        except OSError:
+            shutil.copy2(entry, target, follow_symlinks=False)
+
+
+def _sync(folder: Path) -> None:
+    """Bring a fresh folder to disk, every file with the rights of the folder (safetensors are born private)."""
+    mode = folder.stat().st_mode & 0o666
+    for root, _, files in os.walk(folder):
+        for file in files:
+            os.chmod(os.path.join(root, file), mode)
+            descriptor = os.open(os.path.join(root, file), os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        _sync_folder(Path(root))
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap two folders in one step; False where the system or the file system cannot."""
+    if not sys.platform.startswith("linux"):
+        return False
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is None:
+        return False
+    at_fdcwd, rename_exchange = -100, 2
+    if renameat2(at_fdcwd, os.fsencode(first), at_fdcwd, os.fsencode(second), rename_exchange) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+        return False
+    raise OSError(code, os.strerror(code), str(second))
+
+
+def _is_disk_full(error: BaseException | None) -> bool:
+    codes = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+    while error is not None:
+        # safetensors and tokenizers, written in Rust, give the number in their text only.
+        text = re.search(r"os error (\d+)", str(error))
+        if getattr(error, "errno", None) in codes or (text and int(text[1]) in codes):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+# --- Loading: from a folder or the Hub, checked before it is read ---
+
+
+class Checkpoint(NamedTuple):
+    """A folder that passed :func:`check_checkpoint`.
+
+    Attributes
+    ----------
+    folder
+        Where it lies: the folder itself, or a snapshot in the Hub's cache.
+    kind
+        ``"NumColBERT"``, ``"PyLate ColBERT"``, ``"Stanford ColBERT"``, ``"Sentence Transformers model"`` or
+        ``"plain encoder"``.
+    """
+
+    folder: Path
+    kind: str
+
+
+def fetch(
+    name: str | os.PathLike[str],
+    *,
+    revision: str | None = None,
+    token: bool | str | None = None,
+    cache_folder: str | os.PathLike[str] | None = None,
+    local_files_only: bool = False,
+    trust_remote_code: bool = False,
+) -> Checkpoint:
+    """Return the checked folder of a model: a folder as it is, a Hub repository from the cache, downloaded if needed.
+
+    Only safetensors, JSON, tokenizer files and the card are downloaded, the weights last, when everything else has
+    passed :func:`check_checkpoint`.
+
+    Parameters
+    ----------
+    name
+        A folder or a Hub id.
+    revision
+        Branch, tag or commit.
+    token
+        Access token; True for the stored one, False for none.
+    cache_folder
+        Cache of the Hub's files. Defaults to that of huggingface_hub, or ``SENTENCE_TRANSFORMERS_HOME``.
+    local_files_only
+        Whether to use the cache alone.
+    trust_remote_code
+        See :func:`check_checkpoint`.
+
+    Returns
+    -------
+    Checkpoint
+        Folder and kind.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder, repository or revision, or no cached copy while offline.
+    PermissionError
+        If the repository is gated or the token is refused.
+    ConnectionError
+        If the Hub cannot be reached.
+    ValueError
+        If the checkpoint fails a check.
+    """
+    name = os.fspath(name)
+    if is_path(name):
+        folder = Path(name).expanduser()
+        recover(folder)
+        if not folder.is_dir():
+            raise FileNotFoundError(f"There is no folder {name}: check the path, or pass a Hub id such as org/name.")
+        return Checkpoint(folder, check_checkpoint(folder, trust_remote_code=trust_remote_code))
+    options: dict[str, Any] = {
+        "repo_id": name,
+        "token": clean_token(token),
+        "cache_dir": cache_folder or os.getenv("SENTENCE_TRANSFORMERS_HOME"),
+        "local_files_only": local_files_only,
+    }
+    small = [*_CONFIGURATION, *_TOKENIZER_FILES, "model.safetensors.index.json", "README.md", "artifact.metadata"]
+    small += ["adapter_config.json", "[0-9]*_*/*config.json", *(["*.py"] if trust_remote_code else [])]
+    weights = ["model*.safetensors", "[0-9]*_*/model*.safetensors"]
+    with explain_hub_errors(name, revision):
+        folder = Path(snapshot_download(revision=revision, allow_patterns=small, **options))
+        check_checkpoint(folder, name=name, trust_remote_code=trust_remote_code, weights=False)
+        # The same commit, should the branch have moved on in between.
+        folder = Path(snapshot_download(revision=folder.name, allow_patterns=weights, **options))
+        if not local_files_only and not any(folder.rglob("*.safetensors")):
+            files = list_repo_files(name, revision=folder.name, token=options["token"])
+            refuse_missing_weights(name, files)
+    return Checkpoint(folder, check_checkpoint(folder, name=name, trust_remote_code=trust_remote_code))
+
+
+def is_path(name: str) -> bool:
+    """Tell a path from a Hub id.
+
+    Parameters
+    ----------
+    name
+        Either.
+
+    Examples
+    --------
+    >>> is_path("org/name"), is_path("./models/name")
+    (False, True)
+    """
+    return (
+        os.path.isabs(name)
+        or name.startswith((".", "~"))
+        or name.count("/") > 1
+        or "\\" in name
+        or os.path.exists(name)
+        or any(Path(name).parent.glob(f".{glob.escape(Path(name).name)}.previous-*"))
+    )
+
+
+def clean_token(token: bool | str | None) -> bool | str | None:
+    r"""Strip an access token and refuse one that could not travel in a request, without showing it.
+
+    Parameters
+    ----------
+    token
+        The token.
+
+    Returns
+    -------
+    bool or str or None
+        The token.
+
+    Raises
+    ------
+    PermissionError
+        If it holds blanks, line breaks or characters beyond ASCII.
+
+    Examples
+    --------
+    >>> clean_token(" hf_abc\n")
+    'hf_abc'
+    """
+    if not isinstance(token, str):
+        return token
+    token = token.strip()
+    if not re.fullmatch(r"[\x21-\x7e]+", token):
+        raise PermissionError(
+            "The access token is empty or holds blanks or foreign characters: copy it again from "
+            "https://huggingface.co/settings/tokens."
+        )
+    return token
+
+
+@contextlib.contextmanager
+def explain_hub_errors(name: str, revision: str | None = None) -> Iterator[None]:
+    """Turn what huggingface_hub raises into one sentence with the cure.
+
+    Parameters
+    ----------
+    name
+        The repository.
+    revision
+        The revision that was asked for.
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError, ConnectionError, ValueError
+        See :func:`fetch`.
+    """
+    login = "pass token=..., set HF_TOKEN, or run `hf auth login`"
+    try:
+        yield
+    except HFValidationError:
+        raise ValueError(f"{name!r} is neither a folder nor a Hub id: a Hub id reads org/name.") from None
+    except LocalTokenNotFoundError:
+        raise PermissionError(f"No access token is stored on this machine: {login}.") from None
+    except GatedRepoError:
+        raise PermissionError(
+            f"{name} is gated: ask for access at https://huggingface.co/{name}, then {login} with that account."
+        ) from None
+    except RevisionNotFoundError:
+        raise FileNotFoundError(
+            f"{name} has no branch, tag or commit {revision}: see https://huggingface.co/{name}/tree/main."
+        ) from None
+    except RepositoryNotFoundError:
+        raise FileNotFoundError(
+            f"The Hub shows no repository {name}: check the name; if it is private, {login} with an account that may "
+            "see it."
+        ) from None
+    except (LocalEntryNotFoundError, OfflineModeIsEnabled):
+        raise FileNotFoundError(
+            f"{name} is not (or not completely) in the cache and the Hub is out of reach or switched off: load it "
+            "once while online (HF_HUB_OFFLINE unset, local_files_only=False), or pass a folder."
+        ) from None
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        if status == 401:
+            raise PermissionError(
+                f"The Hub refused the access token for {name}: create one at "
+                f"https://huggingface.co/settings/tokens, then {login}."
+            ) from None
+        if status == 403:
+            raise PermissionError(
+                f"This access token may not do that to {name}: use a token with write permission of an account that "
+                "is a member of its organization, or open a pull request instead (create_pr)."
+            ) from None
+        said = re.sub(r"hf_\w+", "hf_...", error.server_message or "")
+        raise ConnectionError(
+            f"The Hub answered {status} for {name} ({said or 'no reason given'}): try again."
+        ) from None
+    except (httpx.HTTPError, ConnectionError) as error:
+        raise ConnectionError(
+            f"The connection to the Hub broke ({type(error).__name__}) while working on {name}: try again."
+        ) from None
