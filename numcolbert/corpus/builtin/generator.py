@@ -225,7 +225,7 @@ UNITS: dict[str, tuple[str, ...]] = {
     "percent": ("{n}%", "{n}%", "{n} percent", "{n} per cent"),
     "employee": ("{n} employee[s]",),
     "worker": ("{n} worker[s]",),
-    "barrel/day": ("{n} barrels a day", "{n} barrels per day", "{n} bpd"),
+    "barrel/day": ("{n} barrels per day", "{n} barrels per day", "{n} bpd"),
     "metric_ton": ("{n} tonne[s]", "{n} metric ton[s]"),
     "milligram": ("{n} mg", "{n} mg", "{n} milligram[s]"),
     "kilogram": ("{n} kg", "{n} kg", "{n} kilogram[s]"),
