@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from jsonargparse import ArgumentParser
 from jsonargparse.typing import PositiveInt
 from rich.console import Console
@@ -74,6 +76,20 @@ def _parser() -> ArgumentParser:
     return parser
 
 
+def _check_tables(folder: Path) -> None:
+    """Refuse tables that cannot be read or hold nothing, in words of this program."""
+    for table in ("corpus", "queries", "qrels"):
+        path = folder / f"{table}.parquet"
+        if not path.is_file():
+            continue  # the loader names what is missing
+        try:
+            rows = pq.read_metadata(path).num_rows
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{path} is no Parquet file; build the benchmark again.") from error
+        if rows == 0:
+            raise ValueError(f"{path} holds no row; build the benchmark again.")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Evaluate models as the command line asks.
 
@@ -109,6 +125,7 @@ def _run(options: Any) -> None:
     sources = _labels(options.model)
     if not Path(options.benchmark).is_dir():
         raise ValueError(f"There is no benchmark folder {options.benchmark}; give one that train.py wrote.")
+    _check_tables(Path(options.benchmark))
     benchmark = load_benchmark(options.benchmark)
     judgements(benchmark)  # a faulty benchmark is refused before a model is loaded
     evaluations = {}
