@@ -19,11 +19,12 @@ from numcolbert.corpus.queries import _number_forms, from_canonical, holds, to_c
 from numcolbert.corpus.words import FUNCTION_WORDS, lemma
 from numcolbert.quantities import (
     Quantity,
-    canonicalize,
+    compatible,
     extract_quantities,
     incompatible_units,
     prefix_forms,
     surface_forms,
+    unit_class,
 )
 
 # Words that stand in the same contexts and mean the opposite, or another thing: contexts cannot tell them apart.
@@ -272,7 +273,7 @@ def replace_values(
 
 
 def replace_unit(
-    text: str, quantities: Sequence[Quantity], positions: Sequence[int], rng: random.Random, *, compatible: bool
+    text: str, quantities: Sequence[Quantity], positions: Sequence[int], rng: random.Random, *, same_unit: bool
 ) -> tuple[str, list[dict[str, Any]]] | None:
     """Rewrite the unit of quantities in a sentence, and check the result by reading it again.
 
@@ -286,7 +287,7 @@ def replace_unit(
         Quantities to rewrite.
     rng
         Source of the random choices.
-    compatible
+    same_unit
         True writes the same unit in another form, False another unit of the same class that cannot be compared.
 
     Returns
@@ -302,12 +303,12 @@ def replace_unit(
         if quantity.unit is None or quantity.unit_span is None:
             return None
         unit = quantity.unit
-        if not compatible:
+        if not same_unit:
             if unit not in substitutes:
                 others = [
                     other
                     for other in incompatible_units(unit)
-                    if canonicalize(1.0, other)[1] != canonicalize(1.0, unit)[1]
+                    if unit_class(other) == unit_class(unit) and not compatible(unit, other)
                 ]
                 if not others:
                     return None
@@ -388,9 +389,8 @@ def permute_values(
     else:
         targets = [
             n
-            for n, quantity in enumerate(quantities)
-            if canonicalize(quantity.value, quantity.unit)[1] == unit
-            and holds(operator, threshold, canonicalize(quantity.value, quantity.unit)[0])
+            for n, row in enumerate(quantity_rows(text))
+            if row["canonical_unit"] == unit and holds(operator, threshold, row["canonical_value"])
         ] or [chosen]
     new: dict[int, float] = {}
     for n in targets:

@@ -26,7 +26,10 @@ ABBREVIATIONS = frozenset(
     """
     )
 )
-_BOUNDARY = re.compile(r"[.!?][\"')\]”’]*\s+(?=[\"'(\[“‘+<]?[A-Z0-9À-ÖØ-Þ$£€])")
+# The second form is a superscript reference that lost its place: "in both legs.38 The test ...".
+_BOUNDARY = re.compile(
+    r"(?:[.!?][\"')\]”’]*|(?<=[a-z)])\.\d{1,3}(?:[,–-]\d{1,3})*)\s+(?=[\"'(\[“‘+<]?[A-Z0-9À-ÖØ-Þ$£€])"
+)
 _LAST_WORD = re.compile(r"[\w.&-]{0,40}$")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]$")
 _HEADER = re.compile(r"^\s*(?:[A-Z][A-Z0-9 &/,()'-]*\.)?[A-Z][A-Z0-9 &/,.()'-]*:[ \t]*", re.MULTILINE)

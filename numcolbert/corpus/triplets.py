@@ -172,14 +172,17 @@ class _Builder:
         first, second = rng.randrange(len(mentions.sentences)), rng.randrange(len(mentions.sentences))
         threshold = self._threshold(operator, pair, mentions.values[first], mentions.values[second])
         if threshold is None:
-            return self._reject("no threshold between the two sentences")
+            self._reject("no threshold between the two sentences")
+            return None
         value, unit = threshold
         canonical = to_canonical(value, unit)
         if query_key(pair.key, operator, canonical) in self.excluded:
-            return self._reject("held-out query")
+            self._reject("held-out query")
+            return None
         query = self._query(pair, operator, value, unit)
         if query is None:
-            return self._reject("query does not read back")
+            self._reject("query does not read back")
+            return None
         positive = self._positive(pair, operator, canonical, mentions, first)
         if positive is None:
             return None
@@ -187,7 +190,8 @@ class _Builder:
         if negative is None:
             return None
         if positive[0][0] == negative[0][0]:
-            return self._reject("positive and negative are the same")
+            self._reject("positive and negative are the same")
+            return None
         return {
             "query": query.text,
             "positive": positive[0][0],
@@ -259,14 +263,15 @@ class _Builder:
         if source == "original" and rng.random() < options.unit_permutation:
             near = self._near(sentence, pair)
             self.statistics.permutations += 1
-            rewritten = replace_unit(sentence[0], extract_quantities(sentence[0]), near, rng, compatible=True)
+            rewritten = replace_unit(sentence[0], extract_quantities(sentence[0]), near, rng, same_unit=True)
             if rewritten is None:
                 self._reject("unit permutation")
             else:
                 sentence, source = rewritten, "unit_permutation"
         near = self._near(sentence, pair)
         if not any(holds(operator, threshold, sentence[1][n]["canonical_value"]) for n in near):
-            return self._reject("positive violates")
+            self._reject("positive violates")
+            return None
         return sentence, source
 
     def _negative(
@@ -293,15 +298,17 @@ class _Builder:
         elif kind < options.negative_permutation + options.unit_permutation:
             positions = [n for n, row in enumerate(positive[1]) if row["canonical_unit"] == pair.unit]
             self.statistics.permutations += 1
-            rewritten = replace_unit(positive[0], extract_quantities(positive[0]), positions, rng, compatible=False)
+            rewritten = replace_unit(positive[0], extract_quantities(positive[0]), positions, rng, same_unit=False)
             if rewritten is None:
-                return self._reject("unit permutation")
+                self._reject("unit permutation")
+                return None
             sentence, source = rewritten, "unit_permutation"
         if any(
             row["canonical_unit"] == pair.unit and holds(operator, threshold, row["canonical_value"])
             for row in sentence[1]
         ):
-            return self._reject("negative satisfies elsewhere in the sentence")
+            self._reject("negative satisfies elsewhere in the sentence")
+            return None
         return sentence, source
 
     def _permuted(
@@ -328,7 +335,8 @@ class _Builder:
             rng=self.rng,
         )
         if not changed:
-            return self._reject("value permutation")
+            self._reject("value permutation")
+            return None
         return changed
 
 

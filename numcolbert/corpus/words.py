@@ -21,20 +21,22 @@ FUNCTION_WORDS = frozenset(
     out up down near despite except including excluding plus minus versus vs like unlike unless because although
     though while whereas if whether and or but nor so yet not no only also both either neither each every all
     any some few several many much more most less least fewer such same other another one two three four five
-    six seven eight nine ten eleven twelve dozen hundred thousand million billion trillion mln bln mn bn half
-    is are was were be been being am has have had having do does did done can could may might must
-    shall should will would ought need let very too quite rather just even still already again once twice ever
-    never always often sometimes now then today yesterday tomorrow tonight ago later earlier soon recently
-    currently previously formerly approximately roughly nearly almost exactly well further however therefore
-    thus hence moreover meanwhile instead otherwise respectively together apart ahead away back aside overall
-    approx ca i.e e.g etc et al et. first second third fourth fifth last next previous latest recent prior past
-    new old former late early following subsequent initial final own total certain various different similar
-    high low higher lower highest lowest large small larger smaller largest smallest big bigger biggest good
-    better best great greater greatest long short longer shorter strong weak major minor main key significant
-    substantial mean median respective available possible likely due able ready subject equal
-    equivalent close compared relative according corresponding north south outstanding worth underway
-    year-on-year year-to-year month-on-month aggregate th nd rd eg year-ago year-earlier owe owed
-    owes invest invests estimated additional entire provisional annualized annualised ie vis mid non
+    six seven eight nine ten eleven twelve dozen hundred thousand million billion trillion mln bln mn bn half is
+    are was were be been being am has have had having do does did done can could may might must shall should
+    will would ought need let very too quite rather just even still already again once twice ever never always
+    often sometimes now then today yesterday tomorrow tonight ago later earlier soon recently currently
+    previously formerly approximately roughly nearly almost exactly well further however therefore thus hence
+    moreover meanwhile instead otherwise respectively together apart ahead away back aside overall approx ca i.e
+    e.g etc et al et. first second third fourth fifth last next previous latest recent prior past new old former
+    late early following subsequent initial final own total certain various different similar high low higher
+    lower highest lowest large small larger smaller largest smallest big bigger biggest good better best great
+    greater greatest long short longer shorter strong weak major minor main key significant substantial mean
+    median respective available possible likely due able ready subject equal equivalent close compared relative
+    according corresponding north south outstanding worth underway year-on-year year-to-year month-on-month
+    aggregate th nd rd eg year-ago year-earlier owe owed owes invest invests estimated additional entire
+    provisional annualized annualised ie vis mid non aged younger older nearest bid tid qd t.i.d b.i.d i.v c.i
+    p.o iv im sc po
+
     """
     )
 )
@@ -46,7 +48,7 @@ _VERBS = split_words(
     announce anticipate appear apply approve arrange ask assess assign assume attain attribute authorize average
     become begin believe boost bring build buy calculate call cancel carry cause choose cite claim climb close
     come commence compare complete comprise compute conclude conduct confirm consider consist contain continue
-    contribute convert cover create cut decide declare decrease defer define deliver deny derive describe
+    contribute convert cover create cut decide declare decrease defer define deliver deny derive describe detect
     determine develop die discontinue discuss disclose dismiss divide double drop earn edge elect eliminate
     employ end enable enrol enroll ensure enter equal establish estimate evaluate exceed exclude exercise exist
     expand expect experience expire explain export extend face fail fall feel file fill finance find fix follow
@@ -61,6 +63,7 @@ _VERBS = split_words(
     set settle shed show sign slip slow soar speak spend stand start state stay stop strengthen study submit
     suffer suggest support surge surpass take talk tell tender think top total trade treat trim try tumble turn
     understand undergo undertake urge use vary vote want warn weaken weigh withdraw win work worsen write yield
+
     """
 )
 _IRREGULAR = split_words(
@@ -70,6 +73,7 @@ _IRREGULAR = split_words(
     paid put ran read said saw seen sold sent set showed shown shrank slid spent spoke stood stuck took taken
     told thought understood withdrew withdrawn won wrote written underwent undertook undertaken says hit lay
     laid lain sought
+
     """
 )
 # Words of the verb list that are nouns at least as often where quantities are.
@@ -87,6 +91,7 @@ _ALSO_NOUNS = frozenset(
     crushings plantings planting sowings winnings bidding screening smoking drinking testing training feeding
     counselling counseling dosing fasting reading readings swelling bleeding vomiting walking loading cutting
     beginning closing fixed
+
     """
     )
 )
@@ -115,6 +120,7 @@ TIME_WORDS = frozenset(
     year-end january february march april may june july august september october november december monday
     tuesday wednesday thursday friday saturday sunday jan feb mar apr jun jul aug sept sep oct nov dec year's
     month's week's
+
     """
     )
 )
@@ -143,6 +149,7 @@ GENERIC_HEADS = frozenset(
     states city qtr qtrs half halves hand hands name names list lists event events member members operation
     operations worth sum sums bonds-with average averages underway purchase purchases accordance denomination
     denominations more less north south east west side top bottom others
+
     """
     )
 )
@@ -160,6 +167,7 @@ _NOUN_ENDING = frozenset(
     anesthetic diuretic traditional stainless olive drive five active dive hive live native detective fiduciary
     beneficiary dictionary adversary ovary ad-lib renal credential residual potential manual annual individual
     journal canal pal
+
     """
     )
 ) - {"annual", "traditional", "renal", "active", "native", "public", "individual", "potential"}
@@ -183,6 +191,7 @@ _PLAIN_ADJECTIVES = frozenset(
     full empty elderly obese young healthy sick active passive severe moderate mild acute standard daily weekly
     monthly quarterly yearly hourly twice-daily once-daily male female adult pretax pre-tax after-tax oral open
     double single triple adjusted worldwide nationwide overseas ordinary preferred convertible
+
     """
     )
 )
@@ -208,6 +217,7 @@ _KEEP_S = frozenset(
         """
     earnings series species news gas basis sales assets mercs diabetes means less gross always perhaps plus
     bonus
+
     """
     )
 )
