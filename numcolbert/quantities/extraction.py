@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 
-from numcolbert.quantities.nouns import COUNT_NOUNS
 from numcolbert.quantities.numbers import ANCHOR, LETTER_SCALES, SPACES, Number, read_number, rescale, skip_run
 from numcolbert.quantities.quantity import Quantity
-from numcolbert.quantities.unit_grammar import read_unit
+from numcolbert.quantities.unit_grammar import read_noun_after, read_unit
 from numcolbert.quantities.units import CLASSES, PREFIXES
 
 _SIGNS = frozenset("$£€¥₹₩₪₽₺₴₦₱₫฿₿₤")
@@ -30,6 +29,12 @@ _MONTHS = frozenset(_MONTH[3:-1].split("|"))
 _MONTH_AFTER = re.compile(rf"(?:[ -]|[ ]of[ ]){_MONTH}(?![A-Za-z])")
 _CLOCK_AFTER = re.compile(r"[ ]?(?:a\.m\.|p\.m\.|am\b|pm\b|AM\b|PM\b|gmt\b|GMT\b|hrs GMT|EST\b|EDT\b|o'clock|o’clock)")
 _HYPHEN_NAME = re.compile(r"[-‐‑](?!to-|to |and-|or-)[A-Za-z]")
+_LISTED = re.compile(r"([0-9]{1,15}),(?:[0-9]{1,2}|[0-9]{4,15})(?![0-9.,])")
+_ORDINAL_SCALE = re.compile(r"[ -](?:hundred|thousand|million|billion)th")
+_ATTACHED_CODES = frozenset(
+    "EUR USD GBP Rs Rs. INR AUD CAD CHF JPY SEK NOK DKK DM CNY RMB HKD SGD NZD ZAR BRL RM SFr FFr".split()
+)
+_BRACKETED = re.compile(r"\([0-9]{1,3}(?:[ ]?[,;–-][ ]?[0-9]{1,3}){0,20}\)")
 _ACCOUNTING = re.compile(r"\(([0-9][0-9.,]*)\)")
 
 _LABELS = frozenset("""
@@ -37,11 +42,22 @@ type section sections sec figure figures fig figs table tables phase phases grou
 page pages pp no nos number numbers version versions class level model step visit appendix article articles rule
 regulation act flight route highway interstate room suite channel volume vol issue equation eq eqs ref refs reference
 references box part title block paragraph schedule example note annex clause item question exhibit form file panel
-protocol day week month year cycle period cohort study experiment trial arm line lane platform gate unit building
+protocol day days week weeks month year cycle cycles period cohort study experiment trial arm line lane platform gate files blocks tranche channel tables figs unit building
 apartment apt district division zone area chapter lot series size factor category tier theme aim hypothesis objective
 session module mark release patch edition chapter verse psalm windows ios android quarter q additional supplementary
 """.split())  # fmt: skip
-_TIME_LABELS = frozenset({"day", "week", "month", "year", "cycle", "period", "visit", "session", "quarter"})
+_DECIMAL_LABELS = frozenset(
+    """
+section sections sec chapter version versions release table tables figure figures fig figs appendix article v paragraph
+clause item step rule software equation eq exhibit annex
+""".split()
+)
+_SOFTWARE = frozenset(
+    """
+SPSS SAS Stata STATA R Python Windows Java Linux Android iOS Ubuntu MATLAB Matlab Prism Excel Chrome Firefox RevMan
+macOS PHP Ruby MedDRA CTCAE Debian Fedora Kubernetes Node PostgreSQL MySQL TensorFlow PyTorch Perl
+""".split()
+)
 _SENTENCE_WORDS = frozenset("""
 a an the in on at to for from with by as of and or but if when while after before during since until about over under
 between among all both only some more most less least nearly almost around approximately exactly roughly than up down
@@ -54,7 +70,19 @@ another every each per nine male female men women patients participants of
 
 
 class _Mention:
-    __slots__ = ("end", "keep", "number", "number_end", "prefix", "start", "unit", "unit_span", "value", "value_start")
+    __slots__ = (
+        "end",
+        "keep",
+        "label",
+        "number",
+        "number_end",
+        "prefix",
+        "start",
+        "unit",
+        "unit_span",
+        "value",
+        "value_start",
+    )
 
     def __init__(self, number: Number, start: int) -> None:
         self.number = number
@@ -67,6 +95,7 @@ class _Mention:
         self.unit_span: tuple[int, int] | None = None
         self.prefix = False
         self.keep = True
+        self.label = False
 
 
 def extract_quantities(text: str) -> list[Quantity]:
@@ -158,7 +187,7 @@ def _read_mention(text: str, start: int, previous: _Mention | None, floor: int) 
         elif before in "-−–":
             mention.value = -mention.value
             mention.start = mention.value_start = start - 1
-    elif before in "'’#^" and before:
+    elif before in "'’#^;" and before:
         return None, _past_name(text, number)
     elif before == "/" and not adjacent:
         if start > 1 and text[start - 2].isalnum():
@@ -204,11 +233,23 @@ def _read_mention(text: str, start: int, previous: _Mention | None, floor: int) 
         elif unit is not None and unit[0] in ("USD", "USD_cent") and CLASSES[mention.unit or ""] == "money":
             mention.end = unit[2]
 
+    if mention.unit is None and number.scale == 0 and (comma := _LISTED.match(text, number.start)):
+        number = Number(float(comma.group(1)), number.start, comma.end(1), True, float(comma.group(1)), 0, False)
+        sign = -1 if mention.value < 0 else 1
+        mention.number, mention.value, mention.end, mention.number_end = (
+            number,
+            sign * number.value,
+            number.end,
+            number.end,
+        )
     if mention.unit is None and not _bare_number_stands(text, number, mention, yearlike):
         mention.keep = False
     elif mention.unit is not None and not mention.prefix and not _unit_stands(text, number, mention):
         mention.keep = False
-    if mention.keep and number.plain and mention.start == number.start and _labelled(text, start, mention):
+    if mention.keep and mention.start == number.start and _labelled(text, start, mention):
+        mention.keep = False
+        mention.label = True
+    if mention.keep and number.plain and mention.unit is None and _is_reference(text, start, number, previous):
         mention.keep = False
     return mention, max(mention.end, number.end)
 
@@ -258,8 +299,18 @@ def _read_prefix(text: str, start: int, floor: int) -> tuple[str, int] | None:
         window = max(floor, start - 8)
         found = _CODE_BEFORE.search(text[window:start])
         if found is not None and found.group(1) in PREFIXES:
+            if text[start - 1] not in SPACES and not _attached_code(text, found.group(1), start):
+                return None
             return PREFIXES[found.group(1)], window + found.start(1)
     return None
+
+
+def _attached_code(text: str, code: str, start: int) -> bool:
+    """Tell "EUR10" and "Rs.500" from gene names such as CYP2C19."""
+    if code not in _ATTACHED_CODES:
+        return False
+    end = skip_run(text, start)
+    return end >= len(text) or not text[end].isalpha() or text[end] in "kmbt"
 
 
 def _bare_number_stands(text: str, number: Number, mention: _Mention, yearlike: bool) -> bool:
@@ -271,10 +322,12 @@ def _bare_number_stands(text: str, number: Number, mention: _Mention, yearlike: 
     if after == "." and end + 1 < len(text) and text[end + 1].isalpha() and number.plain:
         return False
     if after and after in "-‐‑" and _HYPHEN_NAME.match(text, end):
+        return not number.plain and not number.words
+    if _ORDINAL_SCALE.match(text, end):
         return False
     if number.words:
         return number.scale > 0 or number.value != 1
-    if after == "," and not number.plain and False:
+    if after == "(" and end + 1 < len(text) and text[end + 1].isalpha():
         return False
     if not number.plain:
         return True
@@ -289,9 +342,25 @@ def _bare_number_stands(text: str, number: Number, mention: _Mention, yearlike: 
     if _CLOCK_AFTER.match(text, end):
         return False
     before = text[start - 1] if start else ""
-    if before == "[" or (before == "(" and after == ")" and number.value < 1000):
+    if (before == "\n" and after in ("\n", "")) or (after == "\n" and not start):
+        return False  # alone on its line: a reference or a page
+    return not (before == "[" or after == "]" or len(digits) > 15)
+
+
+def _is_reference(text: str, start: int, number: Number, previous: _Mention | None) -> bool:
+    """Tell whether a bare integer stands in a bracket of references: "shown before (12, 14-16)"."""
+    if number.value >= 1000:
         return False
-    return not (after == "]" or len(digits) > 15)
+    if previous is not None and not previous.keep and previous.label and previous.end >= start - 2:
+        return False
+    opening = text.rfind("(", max(0, start - 40), start)
+    if opening < 0:
+        return False
+    bracket = _BRACKETED.match(text, opening)
+    if bracket is None or bracket.end() < number.end:
+        return False
+    before = text[max(0, opening - 2) : opening].rstrip()
+    return not (before[-1:].isdigit() or before[-1:] in ("%", "°", "="))
 
 
 def _measured(text: str, start: int) -> bool:
@@ -310,7 +379,7 @@ def _unit_stands(text: str, number: Number, mention: _Mention) -> bool:
 
 
 def _labelled(text: str, start: int, mention: _Mention) -> bool:
-    """Tell whether the word before makes the number a name: "type 2", "Nokia 3310", "February 22"."""
+    """Tell whether the word before makes the number a name: "type 2", "Nokia 3310", "section 4.2", "February 22"."""
     if start < 2 or text[start - 1] not in SPACES:
         return False
     found = _LAST_WORD.search(text[max(0, start - 24) : start])
@@ -318,18 +387,22 @@ def _labelled(text: str, start: int, mention: _Mention) -> bool:
         return False
     word, point = found.group(1), found.group(2)
     lower = word.lower()
-    measured = (
-        mention.unit is not None
-        and CLASSES.get(mention.unit, "count" if " " not in mention.unit else "rate") != "count"
-    )
+    number, unit = mention.number, mention.unit
+    unit_class = None if unit is None else CLASSES.get(unit, "count" if " " not in unit else "rate")
+    if not number.plain:
+        if number.words and number.scale == 0 and number.value <= 31:
+            return word in _MONTHS or (lower in _LABELS and unit_class in (None, "count"))
+        return unit is None and number.scale == 0 and (lower in _DECIMAL_LABELS or word in _SOFTWARE)
     if word in _MONTHS:
-        return mention.value <= 31 and not measured
+        return mention.value <= 31 and (unit_class in (None, "count") or unit in ("week", "quarter", "day", "month"))
     if lower in _LABELS:
-        if measured:
+        if unit_class not in (None, "count"):
             return False
-        return mention.unit is None or lower not in ("year", "month", "unit", "line", "number", "area", "size")
-    if measured or mention.unit is not None or (point and lower not in ("no", "fig")):
+        return unit is None or lower not in ("year", "month", "unit", "line", "number", "area", "size")
+    if unit is not None or (point and lower not in ("no", "fig")):
         return False
+    if word in _SOFTWARE:
+        return True
     return (
         word[0].isupper() and lower not in _SENTENCE_WORDS or any(c.isupper() for c in word[1:]) and not word.isupper()
     )
@@ -338,11 +411,50 @@ def _labelled(text: str, start: int, mention: _Mention) -> bool:
 # --- neighbours -----------------------------------------------------------------------------------------------------
 
 _RANGE = frozenset(
-    {"-", "–", "—", "−", "‐", "‑", " - ", " – ", " — ", "- ", " -", " to ", "-to-", " to", "to ", "~", " through "}
+    {
+        "-",
+        "–",
+        "—",
+        "−",
+        "‐",
+        "‑",
+        " - ",
+        " – ",
+        " — ",
+        "- ",
+        " -",
+        " to ",
+        "-to-",
+        "- to ",
+        "-\u00a0to ",
+        " to",
+        "to ",
+        "~",
+        " through ",
+    }
 )
 _DASH_ONLY = frozenset({"-", "–", "—", "−", "‐", "‑"})
 _SPREAD = frozenset({"±", " ± ", " ±", "± ", "+/-", " +/- ", "+/−", " +/− ", " +- ", "+-"})
-_EITHER = frozenset({" and ", " or ", "/", " x ", " × ", "x", "×", " by ", "-by-", " and/or ", "-or-", "-and-"})
+_EITHER = frozenset(
+    {
+        " and ",
+        " or ",
+        "/",
+        " x ",
+        " × ",
+        "x",
+        "×",
+        " by ",
+        "-by-",
+        " and/or ",
+        "-or-",
+        "-and-",
+        "- or ",
+        "- and ",
+        ", or ",
+        ", and ",
+    }
+)
 _LIST = frozenset({", ", ","})
 
 
@@ -353,10 +465,26 @@ def _join_neighbours(text: str, mentions: list[_Mention]) -> None:
         joints.append(text[left.end : right.start] if 0 < gap <= 9 else "")
     joints.append("")
     _drop_chains(text, mentions, joints)
+    for i in range(1, len(mentions)):
+        left, right = mentions[i - 1], mentions[i]
+        if (
+            left.label
+            and right.keep
+            and right.unit is None
+            and joints[i]
+            and (joints[i] in _LIST or joints[i] in _EITHER or joints[i] in _RANGE)
+        ):
+            right.keep, right.label = False, not right.number.scale
     shared = False
     for i in range(len(mentions) - 1, 0, -1):
         left, right, joint = mentions[i - 1], mentions[i], joints[i]
         if not joint or not (left.keep and right.keep):
+            shared = False
+            continue
+        if joint in (" ", " (") and left.unit is None and right.unit is not None:
+            noun = read_noun_after(text, right.end + text.startswith(")", right.end))
+            if noun is not None and (left.number.plain or left.number.words):
+                left.unit = noun
             shared = False
             continue
         in_range = joint in _RANGE
@@ -365,14 +493,24 @@ def _join_neighbours(text: str, mentions: list[_Mention]) -> None:
             right.unit = left.unit
             _share_scale(left, right)
         elif left.unit is None and right.unit is not None:
-            if in_range or joint in _SPREAD or joint in _EITHER or (joint in _LIST and was_shared):
-                if right.prefix and not in_range:
+            if (
+                in_range
+                or joint in _SPREAD
+                or joint in _EITHER
+                or (joint in _LIST and (was_shared or _listed(mentions, joints, i)))
+            ):
+                if (right.prefix and not in_range) or (right.unit == "percent" and abs(left.value) >= 1000):
                     continue
                 left.unit = right.unit
                 shared = True
                 _share_scale(left, right)
         elif in_range and left.unit == right.unit:
             _share_scale(left, right)
+
+
+def _listed(mentions: list[_Mention], joints: list[str], i: int) -> bool:
+    """Tell "0, 1, 2, 3 points" (a list) from "n = 40, 12 weeks" (two things side by side)."""
+    return joints[i - 1] in _LIST and mentions[i - 2].keep and mentions[i - 2].unit is None
 
 
 def _share_scale(left: _Mention, right: _Mention) -> None:
@@ -417,6 +555,3 @@ def _drop_chains(text: str, mentions: list[_Mention], joints: list[str]) -> None
 
 def _is_measure(mention: _Mention) -> bool:
     return mention.unit is not None and (CLASSES.get(mention.unit, "count") != "count" or " " in mention.unit)
-
-
-_ = COUNT_NOUNS

@@ -16,7 +16,8 @@ _IRREGULAR = {
     "headcount": "headcount", "horses": "horse", "releases": "release", "diseases": "disease", "premises": "premise",
     "exercises": "exercise", "franchises": "franchise", "enterprises": "enterprise", "causes": "cause",
     "clauses": "clause", "pulses": "pulse", "relapses": "relapse", "lenses": "lens", "caches": "cache",
-    "headaches": "headache", "niches": "niche", "axles": "axle",
+    "spacecraft": "spacecraft", "head": "head", "personnel": "personnel", "offspring": "offspring",
+    "tranches": "tranche", "headaches": "headache", "niches": "niche", "axles": "axle",
 }  # fmt: skip
 
 # Singular nouns that are counted so often that they may stand behind an adjective ("200 adult patients"), behind a
@@ -33,7 +34,7 @@ lawyer lender life line loan location lot machine male man manager market meetin
 mouse movie nation night nurse office officer option order outlet owner package page pair panel parcel parent
 participant partner party passenger patient penny people person phone physician piece pig pill plane plant player
 pocket point policy policyholder port position product project property province question rat refinery region
-resident respondent responder restaurant room route sailor sample school seat sector session share shareholder sheep
+layer seat door resident respondent responder restaurant room route sailor sample school seat sector session share shareholder sheep
 ship shipment shop sibling site smoker soldier species staff stage state station stock store street strike student
 study subject subscriber subsidiary supermarket supplier survivor system tablet tanker taxpayer teacher team
 terminal test theatre ticket time train trial tree truck tumor twin unit university user van vehicle vessel vial
@@ -47,13 +48,18 @@ towards besides sometimes afterwards previous various afterward backwards forwar
 unless whereas ours os sales earnings says shows remains rises falls gains comes goes gets gives takes makes runs
 represents includes indicates suggests means occurs requires needs seems appears reflects follows becomes begins
 continues ends exists differs corresponds compares receives equals exceeds contains provides applies helps lies stands
-overseas respectively times news mathematics physics economics politics statistics plc inc corp perhaps nevertheless
+overseas respectively news mathematics physics economics politics statistics plc inc corp perhaps nevertheless
 nonetheless is. alias bias basis axis status focus consensus surplus plus gross across express business process access
 success loss press mass class pass cross less ness address congress progress excess stress analysis diagnosis
 hypothesis thesis crisis emphasis apparatus virus campus bonus census corpus locus nexus radius sinus versus
 jones reuters dow charles james texas kansas arkansas illinois thomas paris los des les las mars venus aids
 diabetes rabies herpes measles mumps scabies hers whose those these because else otherwise
 """.split())  # fmt: skip
+
+
+_INVARIANT = frozenset(
+    "aircraft spacecraft sheep fish species staff series cattle head hogs offspring personnel".split()
+)
 
 
 def _singular(noun: str) -> str:
@@ -79,8 +85,8 @@ class _CountNouns:
             self.common[self.plural_of(noun)] = noun
         for plural, singular in _IRREGULAR.items():
             self.common[plural] = singular
-        for both in ("people", "aircraft", "sheep", "fish", "species", "staff", "cattle"):
-            self.common[both] = _IRREGULAR[both]
+        self.common.update({"shrs": "share", "pts": "point", "wks": "week", "peoples": "people"})
+        self._uncounted = {noun for noun, singular in self.common.items() if noun == singular} - _INVARIANT
 
     def plural_of(self, noun: str) -> str:
         """Give the plural of a singular noun."""
@@ -92,6 +98,8 @@ class _CountNouns:
 
     def singular_of(self, word: str) -> str | None:
         """Give the singular of a word that may follow a number as a counted noun, None if it is no plural noun."""
+        if word in self._uncounted:
+            return None
         if word in self.common:
             return self.common[word]
         if not word.endswith("s") or len(word) < 4 or word in _NOT_NOUNS or word.endswith(("ss", "ous", "us", "is")):

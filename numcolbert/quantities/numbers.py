@@ -40,6 +40,8 @@ _ONES = "zero one two three four five six seven eight nine ten eleven twelve thi
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SMALL = {word: i for i, word in enumerate(_ONES.split())} | {w: 10 * i for i, w in enumerate(_TENS.split(), start=2)}
 _SMALL["fourty"] = 40
+NUMBER_WORDS = frozenset(_SMALL)
+"""Words below a hundred."""
 _PARTS = {
     "half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fourth": 4, "fourths": 4,
     "fifth": 5, "fifths": 5, "sixth": 6, "sixths": 6, "seventh": 7, "sevenths": 7, "eighth": 8, "eighths": 8,
@@ -53,8 +55,10 @@ _DENOMINATORS = frozenset({2, 3, 4, 5, 6, 7, 8, 10, 16, 32, 64, 100})
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–", "0123456789-+--")
 
 SPACES = " \u00a0\u2009\u202f"
-_RUN = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-_SPACE_GROUP = re.compile(rf"[{SPACES}]([0-9]{{3}})(?![0-9])(?!,[0-9])")
+_RUN = re.compile(r"[0-9]+(?:[.,][0-9]+){0,12}")  # bounded: a longer chain is read piece by piece, in linear time
+_FIRST_ITEM = re.compile(r"[0-9]+(?:\.[0-9]+)?(?=,)")
+_SPACE_GROUP = re.compile(rf"[{SPACES}]([0-9]{{3}})(?![0-9]|[,–-][0-9])")
+_DASH_DIGIT = re.compile(r"[0-9][-–]")
 _APOSTROPHE_GROUP = re.compile(r"['’]([0-9]{3})(?![0-9])")
 _DECIMALS = re.compile(r"[.,]([0-9]+)")
 _EXPONENT = re.compile(r"[eE]([+\-−]?[0-9]{1,3})(?![0-9A-Za-z])")
@@ -182,13 +186,23 @@ def _read_digits(text: str, start: int) -> Number | None:
         literal, listed = "0." + digits, False
     else:
         read = _literal(digits)
-        if read is None:
-            return None
+        if read is None:  # "(-0.96,2.10)": two numbers
+            first = _FIRST_ITEM.match(text, start)
+            if first is None:
+                return None
+            digits, end = first.group(), first.end()
+            read = digits, False
         literal, listed = read
     plain = not decimal_point and digits.isdigit()
     if plain and len(digits) <= 3 and end < size:
         following = text[end]
-        group = _SPACE_GROUP if following in SPACES else _APOSTROPHE_GROUP if following in "'’" else None
+        group = (
+            _SPACE_GROUP
+            if following in SPACES and not _DASH_DIGIT.match(text, start - 2)
+            else _APOSTROPHE_GROUP
+            if following in "'’"
+            else None
+        )
         if group is not None and digits[0] != "0":
             pieces = [digits]
             while end < size and text[end] == following and (found := group.match(text, end)):
@@ -200,7 +214,7 @@ def _read_digits(text: str, start: int) -> Number | None:
                     literal += "." + found.group(1)
                     end = found.end()
     following = text[end] if end < size else ""
-    if listed:  # "12,5 %" is a decimal, "figures 1,2" is not: only a unit or a scale word decides for the decimal
+    if listed:  # "12,5 %" is a decimal, "figures 1,2" is not: the caller decides by what follows
         return _scaled(text, start, end, literal, plain=False, words=False)
     if plain and following and following in "/⁄ \u00a0-½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞":
         fraction = _read_fraction(text, end, literal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from numcolbert.quantities.nouns import COUNT_NOUNS
-from numcolbert.quantities.numbers import SPACES, Number
+from numcolbert.quantities.numbers import NUMBER_WORDS, SPACES, Number
 from numcolbert.quantities.units import CLASSES, MULTIWORD, SYMBOLS, WORDS, compose
 
 UnitMatch = tuple[str, int, int]
@@ -27,8 +27,24 @@ _DIGIT_OF = {"²": 2, "³": 3, "¹": 1, "1": 1, "2": 2, "3": 3}
 _INCH_NEXT = re.compile(
     r"(?:[.,;)]|$)|[ -](?:thick|wide|long|deep|high|tall|in diameter|diameter|of rain|of snow|x|×|by)\b"
 )
-_DESCRIBING = re.compile(r"[ ]([a-z][a-z-]{1,24})(?![A-Za-z0-9])")
-_WORD_AFTER_GAP = re.compile(r"[ ]?([A-Za-z]{2,30})(?![A-Za-z])")
+_PHRASE_WORD = re.compile(r"[ ]([A-Za-z][A-Za-z0-9®™'’‐‑-]{0,30})(?![A-Za-z0-9])")
+_DOTTED = re.compile(r"(?:[A-Z]\.){2,3}[ ][A-Za-z]{2,10}(?![A-Za-z])")
+_WORD_GOES_ON = ("-", "'", "’", "‐", "‑")
+_HEADINGS = frozenset(
+    """
+Assets Loans Deposits Orders Results Sales Revs Shrs Earnings Revenues Profits Loss Reuters Series Six Dividends
+Losses Funds Methods Patients Participants Subjects Groups Measures Values Reserves Stocks Exports Imports Bookings
+Avg Oper Net Shr Year Qtr Mths NOTE Note Note: Qtly Prior Backlog Half Turnover Div Pretax Current First Second Third Fourth
+Receipts Premiums Investments Backlogs Operations Figures Totals Notes Reuter
+""".split()
+)
+_PRONOMINAL = frozenset(
+    """
+dealer trader analyst source official economist banker broker time day year thing way man woman person side hand
+country company firm bank city state country question point area case factor group unit executive
+""".split()
+)
+_HYPHEN_NOT_NOUNS = frozenset("way fold time tier off plus stop size shot third half some fits thirds quarters".split())
 
 _NEED_ATTACHED = frozenset(
     {"A", "C", "F", "p", "M", "N", "B", "cd", "st", "a", "c", "mi", "at", "kb", "Mb", "gr", "bl"}
@@ -42,9 +58,9 @@ _FUNCTION_WORDS = frozenset("""
 a an the and or but nor of in on at to for from with by as than that which who whom whose when where while if then is
 are was were be been being has have had do does did will would can could may might shall should must not no it its he
 she they we you i his her their our your this these those there here so yet also only each per over under between
-during after before since until about into out up down off vs versus compared plus minus times more less fewer all
+during after before since until about into out up down off vs versus compared plus minus more less fewer all
 both either neither said says according because against among within without through via such same other others et
-including later earlier ago times percent pct
+including later earlier ago percent pct following due using including whose thereof vs. respectively today yesterday tomorrow
 """.split())  # fmt: skip
 
 
@@ -93,6 +109,8 @@ def read_unit(text: str, number: Number, *, sentence_year: bool = False) -> Unit
             return None
         return name, position, sign.end()
     atom = _read_atom(text, position, number, attached=attached, hyphen=hyphen)
+    if atom is None and not attached and text.startswith("per ", position):
+        return _read_tail(text, {}, position, position - 1)
     if atom is None or (sentence_year and not _fits_year(text, position, atom)):
         return None
     name, end, symbol = atom
@@ -104,6 +122,27 @@ def read_unit(text: str, number: Number, *, sentence_year: bool = False) -> Unit
     factors, end = _with_exponent(text, name, end, symbol)
     tail = _read_tail(text, factors, position, end)
     return tail if tail is not None else (compose(factors), position, end)
+
+
+def read_noun_after(text: str, position: int) -> str | None:
+    """Read the counted noun of a number from which another quantity parts it: "Sixteen (93%) patients".
+
+    Parameters
+    ----------
+    text
+        Any text.
+    position
+        Where the other quantity ends.
+
+    Returns
+    -------
+    str or None
+        The singular noun, None where no plural noun follows at once.
+    """
+    found = _PHRASE_WORD.match(text, position)
+    if found is None or not found.group(1).islower():
+        return None
+    return COUNT_NOUNS.singular_of(found.group(1)) if found.group(1) not in _FUNCTION_WORDS else None
 
 
 def _digit_at(text: str, position: int) -> bool:
@@ -148,19 +187,23 @@ def _read_atom(
         and slashed.group() in SYMBOLS
     ):
         return SYMBOLS[slashed.group()], slashed.end(), True
-    if lower == "u" and text.startswith(("U.S. ", "u.s. "), position) and (phrase := _PHRASE.match(text, position)):
-        pieces = phrase.group().lower().rstrip(".").split(" ")
-        if " ".join(pieces[:2]) in WORDS:
-            return WORDS[" ".join(pieces[:2])], position + len(" ".join(pieces[:2])), False
+    if end < len(text) and text[end] == "." and (dotted := _DOTTED.match(text, position)):
+        if (name := WORDS.get(dotted.group().lower())) is not None:
+            return name, dotted.end(), False
     name = SYMBOLS.get(word)
+    if len(word) == 1 and text.startswith(".", end) and end + 1 < len(text) and text[end + 1].isalpha():
+        name = None  # "U.S."
     if name is not None and _symbol_fits(text, word, end, attached=attached, hyphen=hyphen, number=number):
         return name, end, True
     name = WORDS.get(lower)
     if name is not None and (len(word) > 1 or attached) and not _digit_at(text, end):
-        if word not in ("p", "ct") or attached:
+        heading = word[0].isupper() and not word.isupper() and CLASSES[name] == "time" and not lower.endswith("s")
+        if not heading and (word not in ("p", "ct") or attached):
             return name, end, False
-    if word == "p.c" or _digit_at(text, end):
-        return None
+    if _digit_at(text, end):  # "80 CF6-80C2 engines"
+        if attached or hyphen:
+            return None
+        word, end = "", position - 1
     return _read_noun(text, position, word, end, number, attached=attached, hyphen=hyphen)
 
 
@@ -170,7 +213,7 @@ def _symbol_fits(text: str, word: str, end: int, *, attached: bool, hyphen: bool
             return True
         return not number.words and _INCH_NEXT.match(text, end) is not None and not text.startswith(".", end)
     if hyphen and len(word) == 1:
-        return word in "mgLhV"
+        return word in "mgLhVs"
     if word in _NEED_ATTACHED:
         if word == "p":
             return attached
@@ -185,34 +228,60 @@ def _symbol_fits(text: str, word: str, end: int, *, attached: bool, hyphen: bool
 def _read_noun(
     text: str, position: int, word: str, end: int, number: Number, *, attached: bool, hyphen: bool
 ) -> tuple[str, int, bool] | None:
-    """Read a counted noun, directly after the number or behind describing words."""
+    """Read a counted noun: the first plural of the noun phrase that follows, whatever describes it."""
     if attached:
         return None
     lower = word.lower()
-    common = COUNT_NOUNS.common.get(lower)
     if hyphen:
-        return (common, end, False) if common is not None and common == lower else None
-    if common is not None and (common != lower or number.value == 1 or _invariant(lower)):
-        return common, end, False
-    if word.islower() and lower not in _FUNCTION_WORDS:
+        if COUNT_NOUNS.common.get(lower) == lower or (number.words and _hyphenated_noun(word)):
+            return lower, end, False
+        return None
+    if _ends_phrase(word, lower):
+        return None
+    if number.value == 1 and word:
+        if COUNT_NOUNS.common.get(lower) == lower and not (number.words and lower in _PRONOMINAL):
+            return lower, end, False
+        if number.words:
+            return None
+    if lower == "times":
+        return "time", end, False
+    if word and word not in _HEADINGS:
         singular = COUNT_NOUNS.singular_of(lower)
-        if singular is not None:
-            return singular, end, False
-        for _ in range(2):
-            following = _DESCRIBING.match(text, end)
-            if following is None:
-                return None
-            lower, end = following.group(1), following.end()
-            common = COUNT_NOUNS.common.get(lower)
-            if common is not None and (common != lower or _invariant(lower)):
-                return common, end, False
-            if lower in _FUNCTION_WORDS:
-                return None
+        if singular is not None and not text.startswith(_WORD_GOES_ON, end):
+            if word.islower():
+                return singular, end, False
+            return singular if lower in COUNT_NOUNS.common else _singular_as_written(word, singular), end, False
+    for _ in range(6):
+        following = _PHRASE_WORD.match(text, end)
+        if following is None:
+            return None
+        word, end = following.group(1), following.end()
+        lower = word.lower()
+        if _ends_phrase(word, lower):
+            return None
+        if word.islower():
+            singular = COUNT_NOUNS.singular_of(lower)
+            if singular is not None:
+                return singular, end, False
     return None
 
 
-def _invariant(word: str) -> bool:
-    return word in ("aircraft", "cattle", "sheep", "fish", "species", "staff", "series")
+def _ends_phrase(word: str, lower: str) -> bool:
+    """Tell whether a word cannot belong to the noun phrase of a number."""
+    if word in _HEADINGS or lower in WORDS or lower in NUMBER_WORDS:
+        return True
+    return lower in _FUNCTION_WORDS and not (len(word) == 1 and word.isupper())  # "Class A shares"
+
+
+def _hyphenated_noun(word: str) -> bool:
+    """Tell whether the word behind "four-" is a noun: "four-layer", but not "two-sided" or "two-way"."""
+    if not word.islower() or len(word) < 3 or word in _FUNCTION_WORDS or word in _HYPHEN_NOT_NOUNS:
+        return False
+    return not word.endswith(("ed", "ing", "ly", "al", "th", "er", "ths", "ive", "ic"))
+
+
+def _singular_as_written(word: str, singular: str) -> str:
+    return singular.upper() if word.isupper() else singular.capitalize()
 
 
 def _with_exponent(text: str, name: str, end: int, symbol: bool) -> tuple[dict[str, int], int]:
@@ -238,8 +307,9 @@ def _read_tail(text: str, factors: dict[str, int], start: int, end: int) -> Unit
         if found is not None:
             opened = found.group(1) is not None
             open_group = open_group or opened
-        elif factors and (found := _PER.match(text, end)):
-            pass
+        elif found := _PER.match(text, end):
+            if not factors:
+                start = end + 1
         elif factors and (found := _SPACE_FACTOR.match(text, end)):
             sign = 1
         elif factors and (found := _TIMES.match(text, end)):
@@ -247,6 +317,8 @@ def _read_tail(text: str, factors: dict[str, int], start: int, end: int) -> Unit
         else:
             break
         factor = _read_factor(text, found.end(), slash="/" in found.group())
+        if factor is not None and not factors and sign == -1 and not (factor[2] or start == end):
+            break
         if factor is None or (sign == 1 and not factor[2] and not open_group):
             break
         name, stop, _ = factor

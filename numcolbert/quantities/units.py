@@ -48,7 +48,7 @@ fathom; length; ; fathom
 metric_ton; mass; t mt MT; tonne, metric ton, metric tonne, mt|mts
 kilotonne; mass; kt; kilotonne, kiloton
 megatonne; mass; Mt; megatonne, megaton
-ton; mass; st; ton, short ton
+ton; mass; ; ton, short ton
 long_ton; mass; ; long ton
 kilogram; mass; kg kgs Kg KG; kilogram, kilo, kilogramme
 gram; mass; g gm gms gr; gram, gramme
@@ -63,9 +63,9 @@ hundredweight; mass; cwt; hundredweight|hundredweight
 carat; mass; ; carat
 dalton; mass; Da; dalton
 kilodalton; mass; kDa; kilodalton
-year; time; yr yrs; year
-month; time; mo mos mth mths; month
-week; time; wk wks; week
+year; time; yr yrs; year, yr|yrs
+month; time; mo mos mth mths; month, mth|mths
+week; time; wk wks; week, wk|wks
 day; time; d; day
 hour; time; h hr hrs; hour
 minute; time; min mins; minute
@@ -339,8 +339,8 @@ _MONEY_WORDS = {
     "USD": "dollar, dlr, buck, u.s. dollar, u.s. dlr, us dollar, us dlr, american dollar",
     "CAD": "canadian dollar, canadian dlr, cdn dlr, can dlr, cdn dollar",
     "AUD": "australian dollar, australian dlr, aust dlr",
-    "NZD": "new zealand dollar, new zealand dlr, n.z. dlr, nz dlr",
-    "HKD": "hong kong dollar, hong kong dlr, h.k. dlr, hk dlr",
+    "NZD": "new zealand dollar, new zealand dlr, n.z. dlr, n.z. dollar, nz dlr",
+    "HKD": "hong kong dollar, hong kong dlr, h.k. dlr, h.k. dollar, hk dlr",
     "SGD": "singapore dollar, singapore dlr",
     "TWD": "taiwan dollar, taiwan dlr, new taiwan dollar",
     "GBP": "pound sterling|pounds sterling, stg|stg, sterling|sterling, pound stg|pounds stg, british pound, quid|quid",
@@ -427,7 +427,7 @@ _MONEY_PREFIXES = {
     "MYR": "RM",
 }
 _MINOR_COINS = {
-    "USD_cent": ("USD", "cent, ct, u.s. cent, us cent", "¢"),
+    "USD_cent": ("USD", "cent, ct, u.s. cent, u.s. ct, us cent, us ct", "¢"),
     "CAD_cent": ("CAD", "canadian cent, canadian ct", ""),
     "AUD_cent": ("AUD", "australian cent, australian ct", ""),
     "EUR_cent": ("EUR", "euro cent, eurocent", ""),
@@ -830,7 +830,7 @@ def _surface_forms(unit: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-_UNSAFE_FORMS = frozenset({"in", "a", "M", "A", "p", "st", "MT", "torr", "Torr", "bl", "gr", "pc", "p.c."})
+_UNSAFE_FORMS = frozenset({"in", "a", "M", "A", "p", "MT", "torr", "Torr", "bl", "gr", "pc", "p.c."})
 """Forms we read in some contexts but never write: they have other readings."""
 
 

@@ -1,0 +1,205 @@
+"""Compare this package's reading of quantities with quantulum3's: accuracy on hand labels, and speed.
+
+Both read the sentences labelled by hand under ``tests/data`` (text from ``../shared/data`` or ``$NUMCOLBERT_DATA``) and,
+for speed, sentences of Reuters train on one core. quantulum3 runs in an interpreter of its own, because it needs an
+older scikit-learn::
+
+    python -m venv QVENV && QVENV/bin/pip install quantulum3 "scikit-learn<1.9"
+    python benchmarks/quantities.py --quantulum-python QVENV/bin/python
+
+Without ``--quantulum-python`` only our own figures are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from numcolbert.quantities import compatible, convert, extract_quantities  # noqa: E402
+from tests.quantities.labels import CORPORA, LabelledSentence, data_folder, load_labelled  # noqa: E402
+
+Found = tuple[float, str | None, int, int]
+"""Value, unit, start and end of one quantity found."""
+
+# Read sentences as JSON from standard input, write what quantulum3 finds; time only the parsing.
+_QUANTULUM = r"""
+import json, sys, time, warnings
+warnings.filterwarnings("ignore")
+from quantulum3 import parser
+job = json.load(sys.stdin)
+parser.parse("It costs 5 dollars.")  # loads its tables and classifier
+out, failed, seconds = [], 0, []
+for _ in range(job["repeat"]):
+    started = time.perf_counter()
+    out, failed = [], 0
+    for text in job["texts"]:
+        try:
+            found = parser.parse(text)
+        except Exception:
+            found, failed = [], failed + 1
+        out.append(found)
+    seconds.append(time.perf_counter() - started)
+rows = [[[q.value, q.unit.name, q.span[0], q.span[1]] for q in found] for found in out]
+json.dump({"rows": rows, "failed": failed, "seconds": seconds}, sys.stdout)
+"""
+
+# Names of quantulum3 that differ from ours; all others are resolved through our tables, which know pint's names.
+_QUANTULUM_UNITS = {
+    "dimensionless": None,
+    "percentage": "percent",
+    "dollar": "USD",
+    "pound sterling": "GBP",
+    "cent": "USD_cent",
+    "pound-mass": "pound",
+    "inch of mercury": "inch_Hg",
+    "millimetre of mercury": "millimeter_Hg",
+    "minute": "minute",
+}
+
+
+def ours(text: str) -> list[Found]:
+    return [(q.value, q.unit, *q.span) for q in extract_quantities(text)]
+
+
+def same_value(a: float, b: float) -> bool:
+    return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
+
+
+def right_unit(unit: str | None, accepted: tuple[str | None, ...]) -> bool:
+    """Tell whether a unit is one of the accepted ones, however it is spelt ("foot**2", "foot ** 2")."""
+    return any(
+        unit == other
+        or (unit is not None and other is not None and compatible(unit, other) and convert(1.0, unit, other) == 1.0)
+        for other in accepted
+    )
+
+
+def score(sentences: list[LabelledSentence], found: list[list[Found]]) -> dict[str, float]:
+    """Compare what was found with the labels.
+
+    A quantity found matches a label where their spans overlap, one to one in the order of the text. *Precision* and
+    *recall* count matches, whatever their value. *Value* is the share of labelled quantities that are matched with
+    exactly their value; *exact* with their value and an accepted unit; *span* with their value, unit and exact span.
+    """
+    matched = labelled = predicted = value = exact = span = 0
+    for sentence, quantities in zip(sentences, found, strict=True):
+        free = list(quantities)
+        for label in sentence.quantities:
+            overlapping = [q for q in free if q[2] < label.end and label.start < q[3]]
+            if label.optional:
+                free = [q for q in free if q not in overlapping]
+                continue
+            labelled += 1
+            if not overlapping:
+                continue
+            best = max(overlapping, key=lambda q: (same_value(q[0], label.value), right_unit(q[1], label.units)))
+            free.remove(best)
+            matched += 1
+            predicted += 1
+            if same_value(best[0], label.value):
+                value += 1
+                if right_unit(best[1], label.units):
+                    exact += 1
+                    span += (best[2], best[3]) == (label.start, label.end)
+        predicted += len(free)
+    return {
+        "labels": labelled,
+        "precision": matched / max(predicted, 1),
+        "recall": matched / labelled,
+        "value": value / labelled,
+        "exact": exact / labelled,
+        "span": span / labelled,
+    }
+
+
+def quantulum(python: str, texts: list[str], repeat: int = 1) -> dict:
+    job = json.dumps({"texts": texts, "repeat": repeat})
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [python, "-c", _QUANTULUM], input=job, capture_output=True, text=True, check=False, env=environment
+    )
+    if done.returncode:
+        sys.exit(f"quantulum3 failed under {python}: {done.stderr.strip().splitlines()[-1]}")
+    return json.loads(done.stdout)
+
+
+def quantulum_found(rows: list[list[list]]) -> list[list[Found]]:
+    return [
+        [(value, _QUANTULUM_UNITS.get(name, name), start, end) for value, name, start, end in row] for row in rows
+    ]
+
+
+def reuters_sentences(count: int) -> list[str]:
+    """The first sentences of Reuters train, cut at full stops and line ends."""
+    sentences: list[str] = []
+    with gzip.open(data_folder() / "reuters" / "train.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            text = json.loads(line)["text"]
+            sentences += [s.strip() for s in re.split(r"(?<=[.!?])\s+(?=[A-Z])|\n+", text) if s.strip()]
+            if len(sentences) >= count:
+                break
+    return sentences[:count]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quantulum-python", help="interpreter that can import quantulum3")
+    parser.add_argument("--sentences", type=int, default=20_000, help="sentences for our speed")
+    parser.add_argument("--quantulum-sentences", type=int, default=1_000, help="of these, how many quantulum3 reads")
+    parser.add_argument("--repeat", type=int, default=3, help="timed runs; the fastest counts")
+    arguments = parser.parse_args()
+
+    print("| corpus | reader | labels | precision | recall | exact value | exact value and unit | and exact span |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for corpus in CORPORA:
+        sentences = load_labelled(corpus)
+        if sentences is None:
+            sys.exit(f"{data_folder() / corpus} is absent: set NUMCOLBERT_DATA to the folder that holds the corpora")
+        texts = [sentence.text for sentence in sentences]
+        readers = {"ours": [ours(text) for text in texts]}
+        if arguments.quantulum_python:
+            readers["quantulum3"] = quantulum_found(quantulum(arguments.quantulum_python, texts)["rows"])
+        for name, found in readers.items():
+            s = score(sentences, found)
+            figures = " | ".join(f"{s[key]:.3f}" for key in ("precision", "recall", "value", "exact", "span"))
+            print(f"| {corpus} | {name} | {s['labels']} | {figures} |")
+
+    texts = reuters_sentences(arguments.sentences)
+    ours("It costs 5 dollars.")
+    print("\n| reader | sentences of Reuters train | seconds (fastest of runs) | sentences per second |")
+    print("| --- | --- | --- | --- |")
+
+    def timed(sample: list[str]) -> float:
+        runs = []
+        for _ in range(arguments.repeat):
+            started = time.perf_counter()
+            for text in sample:
+                extract_quantities(text)
+            runs.append(time.perf_counter() - started)
+        return min(runs)
+
+    def row(name: str, count: int, seconds: float) -> float:
+        print(f"| {name} | {count} | {seconds:.3f} | {count / seconds:.0f} |")
+        return count / seconds
+
+    rate = row("ours", len(texts), timed(texts))
+    if arguments.quantulum_python:
+        sample = texts[: arguments.quantulum_sentences]
+        row("ours", len(sample), timed(sample))
+        theirs = quantulum(arguments.quantulum_python, sample, arguments.repeat)
+        other = row("quantulum3", len(sample), min(theirs["seconds"]))
+        print(f"\nOurs is {rate / other:.0f} times as fast; quantulum3 raised an error on {theirs['failed']} sentences.")
+
+
+if __name__ == "__main__":
+    main()
