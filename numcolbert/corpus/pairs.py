@@ -328,6 +328,16 @@ class ConceptFinder:
         self._lengths: dict[str, set[int]] = defaultdict(set)
         for words in self._concepts:
             self._lengths[words[0]].add(len(words))
+        self.units: dict[str, set[str]] = defaultdict(set)
+
+    @classmethod
+    def of_pairs(cls, pairs: Iterable[Pair]) -> ConceptFinder:
+        """Make a finder that knows the units of its concepts."""
+        pairs = list(pairs)
+        finder = cls(pair.concept for pair in pairs)
+        for pair in pairs:
+            finder.units[pair.concept].add(pair.unit)
+        return finder
 
     def find(self, tokens: Sequence[Token]) -> list[tuple[str, int, int]]:
         """Concepts of a sentence with first token and one past the last."""
@@ -346,6 +356,10 @@ def near_values(
 ) -> dict[tuple[str, str], list[int]]:
     """Quantities near each concept of a sentence.
 
+    A quantity belongs to no concept that another one stands in front of: in "revenue of $5 mln and net profit of
+    $1 mln" each has its own, although all are near each other. Only concepts known with the quantity's unit count, and
+    a concept does not shut out one it is joined to ("exports of wheat").
+
     Parameters
     ----------
     text
@@ -353,7 +367,7 @@ def near_values(
     quantities
         Its quantities, in the columns of `schema.QUANTITY`.
     finder
-        The concepts to look for.
+        The concepts and units to look for (`ConceptFinder.of_pairs`).
     window
         Most words between concept and quantity.
 
@@ -374,14 +388,49 @@ def near_values(
         unit = quantity["canonical_unit"]
         if unit is None:
             continue
-        for concept, start, end in concepts:
-            if end > first and start < last:
-                continue  # "a 5 mln share offer": words of the quantity itself are no concept of it
-            if max(first - end, start - last) <= window:
+        # "a 5 mln share offer": words of the quantity itself are no concept of it.
+        known = [
+            (concept, start, end)
+            for concept, start, end in concepts
+            if unit in finder.units.get(concept, ()) and (end <= first or start >= last)
+        ]
+        for concept, start, end in known:
+            if max(first - end, start - last) <= window and not _shut_out(
+                tokens, (concept, start, end), known, first, last
+            ):
                 positions = near[(concept, unit)]
                 if number not in positions:
                     positions.append(number)
     return near
+
+
+_JOINT = frozenset(["of", "in", "for", "on", "from", "to", "by", "at"])
+
+
+def _shut_out(
+    tokens: Sequence[Token],
+    mention: tuple[str, int, int],
+    known: Sequence[tuple[str, int, int]],
+    first: int,
+    last: int,
+) -> bool:
+    """Whether the quantity of tokens `first` to `last` belongs to another concept than the mention's."""
+    concept, start, end = mention
+    for rival, rival_start, rival_end in known:
+        if rival == concept or (rival_start < end and rival_end > start):
+            continue
+        joined = (rival_start == end or start == rival_end) or (
+            0 < rival_start - end <= 3 and tokens[end].text.lower() in _JOINT
+        )
+        if joined:
+            continue
+        between_before = end <= rival_start and rival_end <= first
+        between_after = last <= rival_start and rival_end <= start
+        # "net profit was 5 mln dlrs and sales 9 mln": what directly precedes the quantity owns it.
+        owns = start > last + 1 and rival_end <= first and first - rival_end <= 3
+        if between_before or between_after or owns:
+            return True
+    return False
 
 
 def index_pairs(
@@ -403,7 +452,7 @@ def index_pairs(
     dict
         Pair key to its mentions; pairs without mention are left out.
     """
-    finder = ConceptFinder(pair.concept for pair in pairs)
+    finder = ConceptFinder.of_pairs(pairs)
     known = {(pair.concept, pair.unit): pair.key for pair in pairs}
     index: dict[str, Mentions] = {}
     for number, (text, quantities) in enumerate(_columns(corpus)):

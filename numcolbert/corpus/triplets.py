@@ -137,6 +137,7 @@ class _Builder:
         corpus: Dataset,
         index: Mapping[str, Mentions],
         pairs: Sequence[Pair],
+        finder: ConceptFinder,
         related: Mapping[str, Sequence[str]],
         excluded: AbstractSet[QueryKey],
         options: TripletOptions,
@@ -150,7 +151,7 @@ class _Builder:
                 "no concept–unit pair has sentences with different values: give a larger corpus or lower min_support"
             )
         self.weights = list(accumulate(len(index[pair.key].sentences) ** 0.5 for pair in self.pairs))
-        self.finder = ConceptFinder(pair.concept for pair in self.pairs)
+        self.finder = finder
         self.observed = {pair.key: [v for values in index[pair.key].values for v in values] for pair in self.pairs}
         self.units = {
             pair.key: (list(index[pair.key].units), list(index[pair.key].units.values())) for pair in self.pairs
@@ -395,8 +396,10 @@ def build_triplets(
     """
     options = options or TripletOptions()
     kept = [pair for pair in pairs if pair.key not in exclude_pairs]
-    index = index_pairs(corpus, kept, window=options.window)
-    builder = _Builder(corpus, index, kept, related or {}, exclude_queries, options, random.Random(seed))
+    index = index_pairs(corpus, pairs, window=options.window)
+    builder = _Builder(
+        corpus, index, kept, ConceptFinder.of_pairs(pairs), related or {}, exclude_queries, options, random.Random(seed)
+    )
     statistics = builder.statistics
 
     def rows() -> Iterator[dict[str, Any]]:
