@@ -21,7 +21,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from numcolbert.modeling.numerical_gate import FORMAT_VERSION, NumericalGate
 
-__all__ = ["GATE_REFERENCE", "check_checkpoint", "module_class", "refuse_missing_weights"]
+__all__ = ["GATE_REFERENCE", "check_checkpoint", "hub_id", "module_class", "refuse_missing_weights"]
 
 GATE_REFERENCE = "numerical_gate.NumericalGate"
 """How ``modules.json`` names the gate: file and class in the repository root, as plain PyLate resolves it."""
@@ -64,21 +64,33 @@ def module_class(reference: str) -> type | None:
     return None
 
 
-def check_checkpoint(
-    folder: str | os.PathLike[str],
-    *,
-    name: str | None = None,
-    trust_remote_code: bool = False,
-    weights: bool = True,
-) -> str:
+def hub_id(folder: str | os.PathLike[str]) -> str | None:
+    """Return the Hub id of a snapshot in the Hub's cache, None for any other folder.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+
+    Examples
+    --------
+    >>> hub_id("cache/models--org--name/snapshots/0123456789abcdef0123456789abcdef01234567")
+    'org/name'
+    """
+    path = Path(folder)
+    repository = path.parent.parent.name
+    if path.parent.name != "snapshots" or not repository.startswith("models--"):
+        return None
+    return repository.removeprefix("models--").replace("--", "/")
+
+
+def check_checkpoint(folder: str | os.PathLike[str], *, trust_remote_code: bool = False, weights: bool = True) -> str:
     """Check everything that loading a checkpoint relies on, before any of it is loaded.
 
     Parameters
     ----------
     folder
         The folder.
-    name
-        What to call it in errors. Defaults to the folder.
     trust_remote_code
         Whether modules and encoders that need code of the repository pass.
     weights
@@ -87,7 +99,8 @@ def check_checkpoint(
     Returns
     -------
     str
-        The kind, see :class:`Checkpoint`.
+        What it is: ``"NumColBERT"``, ``"PyLate ColBERT"``, ``"Stanford ColBERT"``, ``"Sentence Transformers model"``
+        or ``"plain encoder"``.
 
     Raises
     ------
@@ -95,7 +108,7 @@ def check_checkpoint(
         If a file is missing, malformed or of a newer format; if a path leads out of the folder; if the weights are
         pickled, do not fit the configuration, or are not finite; if code of the repository would be needed.
     """
-    return _Check(Path(folder), name or os.fspath(folder), trust_remote_code, weights).run()
+    return _Check(Path(folder), hub_id(folder) or os.fspath(folder), trust_remote_code, weights).run()
 
 
 def refuse_missing_weights(label: str, files: Iterable[str]) -> NoReturn:

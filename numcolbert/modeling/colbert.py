@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,9 +18,11 @@ from torch import Tensor
 
 from numcolbert.modeling import numerical_gate, persistence
 from numcolbert.modeling.base_model import resolve_base_model
-from numcolbert.modeling.checkpoint import GATE_REFERENCE, module_class
+from numcolbert.modeling.checkpoint import GATE_REFERENCE, check_checkpoint, hub_id, module_class
 from numcolbert.modeling.explanation import Explanation, TokenExplanation
+from numcolbert.modeling.model_card import CARD_DATA, CardData, read_card_data
 from numcolbert.modeling.numerical_gate import NumericalGate
+from numcolbert.modeling.publishing import Publication, publish
 from numcolbert.modeling.tokenization import split_digits as split_digits_of
 from numcolbert.modeling.tokenization import splits_digits
 
@@ -97,6 +101,9 @@ class ColBERT(models.ColBERT):
             self.numerical_gate.query_expansion = self.do_query_expansion
             logger.info("Loaded the numerical gate of %s.", model_name_or_path)
 
+    card: CardData | None = None
+    """What the model card tells beyond the model itself; training and evaluation fill it in."""
+
     @classmethod
     def from_pretrained(cls, model_name_or_path: str | Path, *, numerical_gate: bool = False, **kwargs: Any) -> ColBERT:
         """Load a model from a folder or the Hub, as it was saved, and log what it is.
@@ -124,8 +131,13 @@ class ColBERT(models.ColBERT):
         FileNotFoundError, PermissionError, ConnectionError, ValueError
             Each with its cure; see :func:`numcolbert.modeling.persistence.fetch`.
         """
-        model = cls(str(model_name_or_path), numerical_gate=numerical_gate, **kwargs)
-        kind = model._checkpoint.kind
+        name = resolve_base_model(str(model_name_or_path))
+        hub = {
+            key: kwargs.pop(key) for key in ("revision", "token", "cache_folder", "local_files_only") if key in kwargs
+        }
+        folder = persistence.fetch(name, trust_remote_code=kwargs.get("trust_remote_code", False), **hub)
+        model = cls(str(folder), numerical_gate=numerical_gate, **kwargs)
+        kind = model._kind
         if kind == "NumColBERT":
             logger.info("%s is a NumColBERT: loaded with its numerical gate.", model_name_or_path)
         elif numerical_gate:
@@ -369,74 +381,75 @@ class ColBERT(models.ColBERT):
                 _edit_json(folder / "modules.json", lambda modules: modules[-1].update(type=GATE_REFERENCE))
                 source = Path(numerical_gate.__file__)
                 shutil.copyfile(source, folder / source.name)
+            if create_model_card:
+                self._write_card(folder, model_name)
 
-    def _load_sbert_model(
-        self,
-        model_name_or_path: str,
-        token: bool | str | None,
-        cache_folder: str | None,
-        revision: str | None = None,
-        trust_remote_code: bool = False,
-        local_files_only: bool = False,
-        **kwargs: Any,
-    ) -> Any:
-        checkpoint = self._open(model_name_or_path, revision, token, cache_folder, local_files_only, trust_remote_code)
-        return super()._load_sbert_model(
-            str(checkpoint.folder),
-            token=False,
-            cache_folder=cache_folder,
-            trust_remote_code=trust_remote_code,
-            local_files_only=True,
-            **kwargs,
-        )
+    def _write_card(self, folder: Path, model_name: str | None) -> None:
+        card = self.card or CardData(model_name=model_name)
+        gated = self.numerical_gate is not None
+        if gated:
+            training = self.training
+            card = replace(card, explanation=self.explain(*card.example))
+            self.train(training)  # explaining switches dropout off
+        (folder / CARD_DATA).write_text(card.to_json(), encoding="utf-8")
+        (folder / "README.md").write_text(card.render(gated=gated), encoding="utf-8")
 
-    def _load_auto_model(
+    def push_to_hub(
         self,
-        model_name_or_path: str,
-        token: bool | str | None,
-        cache_folder: str | None,
+        repo_id: str,
+        *,
+        private: bool | None = None,
+        token: bool | str | None = None,
         revision: str | None = None,
-        trust_remote_code: bool = False,
-        local_files_only: bool = False,
-        has_modules: bool = False,
-        **kwargs: Any,
-    ) -> Any:
-        folder = model_name_or_path
-        if not has_modules:
-            checkpoint = self._open(
-                model_name_or_path, revision, token, cache_folder, local_files_only, trust_remote_code
+        create_pr: bool = False,
+        commit_message: str | None = None,
+        dry_run: bool = False,
+    ) -> Publication:
+        """Publish the model: weights, configuration, tokenizer, card and the gate's code in one commit.
+
+        Parameters
+        ----------
+        repo_id, private, token, revision, create_pr, commit_message, dry_run
+            See :func:`numcolbert.modeling.publishing.publish`.
+
+        Returns
+        -------
+        Publication
+            What was sent, and the address of the commit.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(str(Path(folder) / "model"))
+            return publish(
+                Path(folder) / "model",
+                repo_id,
+                private=private,
+                token=token,
+                revision=revision,
+                create_pr=create_pr,
+                commit_message=commit_message,
+                dry_run=dry_run,
             )
-            folder, revision, token, local_files_only = str(checkpoint.folder), None, False, True
-        return super()._load_auto_model(
-            folder,
-            token=token,
-            cache_folder=cache_folder,
-            revision=revision,
-            trust_remote_code=trust_remote_code,
-            local_files_only=local_files_only,
-            has_modules=has_modules or (Path(folder) / "modules.json").exists(),
-            **kwargs,
-        )
 
-    def _open(
-        self,
-        name: str,
-        revision: str | None,
-        token: bool | str | None,
-        cache_folder: str | None,
-        local_files_only: bool,
-        trust_remote_code: bool,
-    ) -> persistence.Checkpoint:
+    def _load_sbert_model(self, model_name_or_path: str, **kwargs: Any) -> Any:
+        folder = self._open(model_name_or_path, kwargs)
+        return super()._load_sbert_model(folder, **kwargs)
+
+    def _load_auto_model(self, model_name_or_path: str, has_modules: bool = False, **kwargs: Any) -> Any:
+        folder = self._open(model_name_or_path, kwargs)
+        has_modules = has_modules or (Path(folder) / "modules.json").exists()
+        return super()._load_auto_model(folder, has_modules=has_modules, **kwargs)
+
+    def _open(self, name: str, options: dict[str, Any]) -> str:
         """Fetch and check what is to be loaded, before PyLate and Transformers read any of it."""
-        self._checkpoint = persistence.fetch(
-            name,
-            revision=revision,
-            token=token,
-            cache_folder=cache_folder,
-            local_files_only=local_files_only,
-            trust_remote_code=trust_remote_code,
-        )
-        return self._checkpoint
+        trusted = options.get("trust_remote_code", False)
+        hub = {key: options[key] for key in ("revision", "token", "cache_folder", "local_files_only")}
+        folder = persistence.fetch(name, trust_remote_code=trusted, **hub)
+        options.update(revision=None, token=False, local_files_only=True)
+        self._kind = check_checkpoint(folder, trust_remote_code=trusted)
+        self.card = read_card_data(folder)
+        if self.card is None and hub_id(folder) and self._kind != "NumColBERT":
+            self.card = CardData(base_model=hub_id(folder), base_model_revision=folder.name)
+        return str(folder)
 
     def _load_module_class_from_ref(
         self, class_ref: str, model_name_or_path: str, trust_remote_code: bool, *args: Any, **kwargs: Any

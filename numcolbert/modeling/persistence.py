@@ -15,7 +15,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 from huggingface_hub import list_repo_files, snapshot_download
@@ -38,12 +38,11 @@ except ImportError:  # Windows: folders are replaced all the same, only leftover
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
-    "CARD_DATA",
-    "Checkpoint",
     "check_destination",
     "clean_token",
     "explain_hub_errors",
     "fetch",
+    "is_model_file",
     "is_path",
     "model_files",
     "recover",
@@ -51,9 +50,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-
-CARD_DATA = "model_card.json"
-"""File of a checkpoint that holds what its model card was rendered from."""
 
 _TOKENIZER_FILES = (
     "tokenizer.json",
@@ -72,7 +68,7 @@ _CONFIGURATION = (
     "config.json",
     "config_sentence_transformers.json",
     "sentence_*_config.json",
-    CARD_DATA,
+    "model_card.json",
 )
 _SAVED = (*_CONFIGURATION, *_TOKENIZER_FILES, *_WEIGHTS, "README.md", "numerical_gate.py")
 _MODULE_FOLDER = re.compile(r"\d+_(Transformer|Dense|NumericalGate|Pooling|Normalize)")
@@ -85,6 +81,22 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 def _is_saved(name: str) -> bool:
     """Whether an entry in the root of a folder is one that saving a model writes (or once wrote)."""
     return _matches(name, (*_SAVED, "pytorch_model*.bin")) or _MODULE_FOLDER.fullmatch(name) is not None
+
+
+def is_model_file(path: str) -> bool:
+    """Tell whether a file of a repository belongs to a saved model, this one or an earlier one.
+
+    Parameters
+    ----------
+    path
+        Its path in the repository.
+
+    Examples
+    --------
+    >>> is_model_file("2_NumericalGate/model.safetensors"), is_model_file("checkpoints/optimizer.pt")
+    (True, False)
+    """
+    return _is_saved(path.split("/", maxsplit=1)[0])
 
 
 def model_files(folder: str | os.PathLike[str]) -> list[str]:
@@ -340,22 +352,6 @@ def _is_disk_full(error: BaseException | None) -> bool:
 # --- Loading: from a folder or the Hub, checked before it is read ---
 
 
-class Checkpoint(NamedTuple):
-    """A folder that passed :func:`check_checkpoint`.
-
-    Attributes
-    ----------
-    folder
-        Where it lies: the folder itself, or a snapshot in the Hub's cache.
-    kind
-        ``"NumColBERT"``, ``"PyLate ColBERT"``, ``"Stanford ColBERT"``, ``"Sentence Transformers model"`` or
-        ``"plain encoder"``.
-    """
-
-    folder: Path
-    kind: str
-
-
 def fetch(
     name: str | os.PathLike[str],
     *,
@@ -364,11 +360,11 @@ def fetch(
     cache_folder: str | os.PathLike[str] | None = None,
     local_files_only: bool = False,
     trust_remote_code: bool = False,
-) -> Checkpoint:
-    """Return the checked folder of a model: a folder as it is, a Hub repository from the cache, downloaded if needed.
+) -> Path:
+    """Return the folder of a model: a folder as it is, a Hub repository from the cache, downloaded if needed.
 
     Only safetensors, JSON, tokenizer files and the card are downloaded, the weights last, when everything else has
-    passed :func:`check_checkpoint`.
+    passed :func:`~numcolbert.modeling.checkpoint.check_checkpoint`. What an interrupted save left is put in order.
 
     Parameters
     ----------
@@ -383,12 +379,12 @@ def fetch(
     local_files_only
         Whether to use the cache alone.
     trust_remote_code
-        See :func:`check_checkpoint`.
+        Whether modules and encoders that need code of the repository pass; their code is downloaded then.
 
     Returns
     -------
-    Checkpoint
-        Folder and kind.
+    Path
+        The folder.
 
     Raises
     ------
@@ -399,7 +395,7 @@ def fetch(
     ConnectionError
         If the Hub cannot be reached.
     ValueError
-        If the checkpoint fails a check.
+        If the repository fails a check.
     """
     name = os.fspath(name)
     if is_path(name):
@@ -407,7 +403,7 @@ def fetch(
         recover(folder)
         if not folder.is_dir():
             raise FileNotFoundError(f"There is no folder {name}: check the path, or pass a Hub id such as org/name.")
-        return Checkpoint(folder, check_checkpoint(folder, trust_remote_code=trust_remote_code))
+        return folder
     options: dict[str, Any] = {
         "repo_id": name,
         "token": clean_token(token),
@@ -419,13 +415,13 @@ def fetch(
     weights = ["model*.safetensors", "[0-9]*_*/model*.safetensors"]
     with explain_hub_errors(name, revision):
         folder = Path(snapshot_download(revision=revision, allow_patterns=small, **options))
-        check_checkpoint(folder, name=name, trust_remote_code=trust_remote_code, weights=False)
+        check_checkpoint(folder, trust_remote_code=trust_remote_code, weights=False)
         # The same commit, should the branch have moved on in between.
         folder = Path(snapshot_download(revision=folder.name, allow_patterns=weights, **options))
         if not local_files_only and not any(folder.rglob("*.safetensors")):
             files = list_repo_files(name, revision=folder.name, token=options["token"])
             refuse_missing_weights(name, files)
-    return Checkpoint(folder, check_checkpoint(folder, name=name, trust_remote_code=trust_remote_code))
+    return folder
 
 
 def is_path(name: str) -> bool:
@@ -528,6 +524,8 @@ def explain_hub_errors(name: str, revision: str | None = None) -> Iterator[None]
         ) from None
     except HfHubHTTPError as error:
         status = error.response.status_code
+        if status == 412:
+            raise ConnectionError(f"Somebody else committed to {name} in the meantime: run again.") from None
         if status == 401:
             raise PermissionError(
                 f"The Hub refused the access token for {name}: create one at "
@@ -542,7 +540,11 @@ def explain_hub_errors(name: str, revision: str | None = None) -> Iterator[None]
         raise ConnectionError(
             f"The Hub answered {status} for {name} ({said or 'no reason given'}): try again."
         ) from None
-    except (httpx.HTTPError, ConnectionError) as error:
+    except (httpx.HTTPError, ConnectionError, RuntimeError) as error:
+        # An upload that failed in its thread arrives wrapped.
+        reason = error.__cause__ if isinstance(error, RuntimeError) else error
+        if not isinstance(reason, httpx.HTTPError | ConnectionError):
+            raise
         raise ConnectionError(
-            f"The connection to the Hub broke ({type(error).__name__}) while working on {name}: try again."
+            f"The connection to the Hub broke ({type(reason).__name__}) while working on {name}: try again."
         ) from None
