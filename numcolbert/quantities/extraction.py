@@ -14,8 +14,8 @@ from numcolbert.quantities.quantity import Quantity
 from numcolbert.quantities.unit_grammar import read_noun_after, read_unit
 from numcolbert.quantities.units import CLASSES, PREFIXES
 
-_SIGNS = frozenset("$£€¥₹₩₪₽₺₴₦₱₫฿₿₤")
-_SIGN_BEFORE = re.compile(r"(?:[A-Z][A-Za-z.]{0,3})?[$£€¥₹₩₪₽₺₴₦₱₫฿₿₤][ \u00a0\u2009\u202f]?$")
+_SIGNS = frozenset("¢$£€¥₹₩₪₽₺₴₦₱₫฿₿₤")
+_SIGN_BEFORE = re.compile(r"(?:[A-Z][A-Za-z.]{0,3})?[¢$£€¥₹₩₪₽₺₴₦₱₫฿₿₤][ \u00a0\u2009\u202f]?$")
 _CODE_BEFORE = re.compile(r"(?:^|[^A-Za-z0-9])([A-Z][A-Za-z]{1,3}\.?)[ \u00a0\u2009\u202f]?$")
 _LAST_WORD = re.compile(r"([A-Za-z][A-Za-z'’-]*)(\.?)[ \u00a0]$")
 _SCALE_LETTERS = re.compile(r"[ ]?(k|K|m|MM|M|b|B|t|T|cr)(?![A-Za-z0-9])")
@@ -32,9 +32,15 @@ _HYPHEN_NAME = re.compile(r"[-‐‑](?!to-|to |and-|or-)[A-Za-z]")
 _LISTED = re.compile(r"([0-9]{1,15}),(?:[0-9]{1,2}|[0-9]{4,15})(?![0-9.,])")
 _ORDINAL_SCALE = re.compile(r"[ -](?:hundred|thousand|million|billion)th")
 _ATTACHED_CODES = frozenset(
-    "EUR USD GBP Rs Rs. INR AUD CAD CHF JPY SEK NOK DKK DM CNY RMB HKD SGD NZD ZAR BRL RM SFr FFr".split()
+    "EUR USD GBP Rs Rs. INR AUD CAD CHF JPY SEK NOK DKK DM CNY RMB HKD SGD NZD ZAR BRL SFr FFr".split()
 )
+_SHARE_OF = re.compile(r"[ ](?:of|the|its|their|his|her|our|all)[ ]")
 _BRACKETED = re.compile(r"\([0-9]{1,3}(?:[ ]?[,;–-][ ]?[0-9]{1,3}){0,20}\)")
+_PHONE = re.compile(r"[0-9]{1,3}(?:[ .()-]{1,2}[0-9]{2,4}){2,5}(?![0-9])")
+_AREA_PHONE = re.compile(r"[0-9]{3}\)[ ]?[0-9]{3}[-. ][0-9]{4}(?![0-9])")
+_HALF_PERIOD = re.compile(
+    r"(?:first|second|1st|2nd|latter|other|better|last|next|this|each|every|prior|previous)[ -]$", re.I
+)
 _ACCOUNTING = re.compile(r"\(([0-9][0-9.,]*)\)")
 
 _LABELS = frozenset("""
@@ -187,6 +193,13 @@ def _read_mention(text: str, start: int, previous: _Mention | None, floor: int) 
         elif before in "-−–":
             mention.value = -mention.value
             mention.start = mention.value_start = start - 1
+    elif before == " " and text.startswith("minus ", start - 6) and not (previous and previous.end >= start - 7):
+        mention.value = -mention.value
+        mention.start = mention.value_start = start - 6
+    elif (before == "+" and (phone := _PHONE.match(text, start))) or (
+        before == "(" and (phone := _AREA_PHONE.match(text, start))
+    ):
+        return None, phone.end()
     elif before in "'’#^;" and before:
         return None, _past_name(text, number)
     elif before == "/" and not adjacent:
@@ -301,8 +314,15 @@ def _read_prefix(text: str, start: int, floor: int) -> tuple[str, int] | None:
         if found is not None and found.group(1) in PREFIXES:
             if text[start - 1] not in SPACES and not _attached_code(text, found.group(1), start):
                 return None
+            if found.group(1) == "INR" and _small(text, start):
+                return None  # the international normalized ratio
             return PREFIXES[found.group(1)], window + found.start(1)
     return None
+
+
+def _small(text: str, start: int) -> bool:
+    number = read_number(text, start)
+    return number is not None and number.value < 20 and not number.scale
 
 
 def _attached_code(text: str, code: str, start: int) -> bool:
@@ -325,12 +345,17 @@ def _bare_number_stands(text: str, number: Number, mention: _Mention, yearlike: 
         return not number.plain and not number.words
     if _ORDINAL_SCALE.match(text, end):
         return False
+    if number.value == 0.5 and text[number.start : end].lower().endswith("half"):
+        return (
+            _SHARE_OF.match(text, end) is not None
+            and _HALF_PERIOD.search(text[max(0, number.start - 10) : number.start]) is None
+        )
     if number.words:
         return number.scale > 0 or number.value != 1
     if after == "(" and end + 1 < len(text) and text[end + 1].isalpha():
         return False
     if not number.plain:
-        return True
+        return not (number.scale == 3 and text[end - 1] == "K" and number.value < 10_000)  # "4K video"
     start = number.start
     digits = text[start:end]
     if len(digits) > 1 and digits[0] == "0":
@@ -371,6 +396,13 @@ def _measured(text: str, start: int) -> bool:
 
 def _unit_stands(text: str, number: Number, mention: _Mention) -> bool:
     """Tell whether number and unit together are a quantity ("12 March" is a date)."""
+    if (
+        number.words
+        and number.value == 0.5
+        and text[number.end - 1] == "f"
+        and mention.unit in ("year", "quarter", "month", "season")
+    ):
+        return False  # "half year" is a period; "half a year" reads "half a"
     if not number.plain:
         return True
     if number.value <= 31 and _MONTH_AFTER.match(text, number.end):
@@ -391,13 +423,15 @@ def _labelled(text: str, start: int, mention: _Mention) -> bool:
     unit_class = None if unit is None else CLASSES.get(unit, "count" if " " not in unit else "rate")
     if not number.plain:
         if number.words and number.scale == 0 and number.value <= 31:
+            if unit_class != "time" and text[start].isupper() and word != "and" and not point:
+                return word[0].isupper() or lower in ("of", "the")  # "Group of Seven", "the Big Three"
             return word in _MONTHS or (lower in _LABELS and unit_class in (None, "count"))
         return unit is None and number.scale == 0 and (lower in _DECIMAL_LABELS or word in _SOFTWARE)
     if word in _MONTHS:
         return mention.value <= 31 and (unit_class in (None, "count") or unit in ("week", "quarter", "day", "month"))
     if lower in _LABELS:
         if unit_class not in (None, "count"):
-            return False
+            return mention.end == mention.number_end + 1 and text[mention.end - 1].isupper()  # "Rule 144A"
         return unit is None or lower not in ("year", "month", "unit", "line", "number", "area", "size")
     if unit is not None or (point and lower not in ("no", "fig")):
         return False
@@ -545,9 +579,10 @@ def _drop_chains(text: str, mentions: list[_Mention], joints: list[str]) -> None
             right.keep = False
         elif left.unit is None and right.unit is None and left.number.plain and right.number.plain:
             a, b = (text[m.number.start : m.number.end] for m in chain)
+            idiom = joint == "/" and (a, b) in (("24", "7"), ("9", "11"))
             years = len(a) == 4 and 1400 <= left.value <= 2100 and len(b) in (2, 4)
             phone = joint in _DASH_ONLY and len(b) == 4 and len(a) == 3
-            if years or phone or not right.keep or not left.keep:
+            if years or phone or idiom or not right.keep or not left.keep:
                 left.keep = right.keep = False
         elif left.unit is None and right.unit is not None and left.number.plain and _is_measure(right):
             left.keep = True  # "1000-2000 mg": no year after all

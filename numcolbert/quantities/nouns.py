@@ -17,6 +17,7 @@ _IRREGULAR = {
     "exercises": "exercise", "franchises": "franchise", "enterprises": "enterprise", "causes": "cause",
     "clauses": "clause", "pulses": "pulse", "relapses": "relapse", "lenses": "lens", "caches": "cache",
     "spacecraft": "spacecraft", "head": "head", "personnel": "personnel", "offspring": "offspring",
+    "knives": "knife", "wolves": "wolf", "loaves": "loaf", "thieves": "thief", "calves": "calf",
     "tranches": "tranche", "headaches": "headache", "niches": "niche", "axles": "axle",
 }  # fmt: skip
 
@@ -57,14 +58,10 @@ diabetes rabies herpes measles mumps scabies hers whose those these because else
 """.split())  # fmt: skip
 
 
-_INVARIANT = frozenset(
-    "aircraft spacecraft sheep fish species staff series cattle head hogs offspring personnel".split()
-)
+_INVARIANT = frozenset("aircraft spacecraft sheep fish species staff series cattle head offspring personnel".split())
 
 
 def _singular(noun: str) -> str:
-    if noun in _IRREGULAR:
-        return _IRREGULAR[noun]
     if noun.endswith("ies") and len(noun) > 4:
         return noun[:-3] + "y"
     if noun.endswith(("xes", "ches", "shes", "sses", "zzes", "oes")):
@@ -83,8 +80,20 @@ class _CountNouns:
         for noun in _COMMON:
             self.common[noun] = self.common.get(noun, noun)
             self.common[self.plural_of(noun)] = noun
-        for plural, singular in _IRREGULAR.items():
-            self.common[plural] = singular
+        for plural in (
+            "people",
+            "children",
+            "men",
+            "women",
+            "lives",
+            "persons",
+            "cases",
+            "responses",
+            "doses",
+            "nurses",
+        ):
+            self.common[plural] = _IRREGULAR[plural]
+        self.common.update((noun, noun) for noun in _INVARIANT)
         self.common.update({"shrs": "share", "pts": "point", "wks": "week", "peoples": "people"})
         self._uncounted = {noun for noun, singular in self.common.items() if noun == singular} - _INVARIANT
 
@@ -102,6 +111,8 @@ class _CountNouns:
             return None
         if word in self.common:
             return self.common[word]
+        if word in _IRREGULAR:
+            return _IRREGULAR[word]
         if not word.endswith("s") or len(word) < 4 or word in _NOT_NOUNS or word.endswith(("ss", "ous", "us", "is")):
             return None
         return _singular(word)

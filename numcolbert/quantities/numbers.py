@@ -57,7 +57,7 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–", "012345
 SPACES = " \u00a0\u2009\u202f"
 _RUN = re.compile(r"[0-9]+(?:[.,][0-9]+){0,12}")  # bounded: a longer chain is read piece by piece, in linear time
 _FIRST_ITEM = re.compile(r"[0-9]+(?:\.[0-9]+)?(?=,)")
-_SPACE_GROUP = re.compile(rf"[{SPACES}]([0-9]{{3}})(?![0-9]|[,–-][0-9])")
+_SPACE_GROUP = re.compile(rf"[{SPACES}]([0-9]{{3}})(?![0-9]|,[0-9]{{3}}|[–-][0-9])")
 _DASH_DIGIT = re.compile(r"[0-9][-–]")
 _APOSTROPHE_GROUP = re.compile(r"['’]([0-9]{3})(?![0-9])")
 _DECIMALS = re.compile(r"[.,]([0-9]+)")
@@ -321,12 +321,12 @@ def _read_words(text: str, start: int) -> Number | None:
 
 
 def _read_part(text: str, start: int, end: int, value: float, *, loose: bool) -> Number | None:
-    """Read on after "half", "a third", "three quarters": "of a million", "an hour", "of"."""
+    """Read on after "half", "a third", "three quarters": "of a million", "an hour", "of"; halves stand alone too."""
     if found := _PART_OF.match(text, end):
         return _scaled(text, start, found.end() - 1, repr(value), plain=False, words=True)
     if loose and (found := _HALF_A.match(text, end)):
         return Number(value, start, found.end(), False, value, 0, True)
-    if _OF_NEXT.match(text, end):
+    if loose or _OF_NEXT.match(text, end):
         return Number(value, start, end, False, value, 0, True)
     return None
 
@@ -366,7 +366,7 @@ def _read_cardinal(text: str, start: int) -> Number | None:
             digits, end = decimals
             return _scaled(text, start, end, f"{int(total + current)}.{digits}", plain=False, words=True)
         elif word in _PARTS and small_count == 1 and 0 < current < 10 and total == 0:
-            hyphened = text[position - 1] == "-"
+            hyphened = text[position - 1] == "-" or word in ("thirds", "fifths", "eighths")
             part = _read_part(text, start, found.end(), current / _PARTS[word], loose=False)
             if part is not None or not hyphened:
                 if part is not None:

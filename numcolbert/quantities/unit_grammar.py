@@ -17,11 +17,11 @@ _SLASHED = re.compile(r"[A-Za-z]{1,4}/[A-Za-z]{1,3}(?![A-Za-z0-9])")
 _SIGN = re.compile(rf"°[{SPACES}]?[CFK](?![A-Za-z])|[%‰€£¥₹$¢℃℉°]")
 _PHRASE = re.compile(r"[A-Za-z.]{1,20}(?:[ -][A-Za-z.]{1,20}){1,3}")
 _PHRASE_SEPARATOR = re.compile(r"[ -]")
-_EXPONENT = re.compile(r"(?:\^|\*\*)?([23])(?![0-9.,]|[A-Za-z])|([²³])")
+_EXPONENT = re.compile(r"(?:\^|\*\*)?([23])(?![0-9]|[.,][0-9]|[A-Za-z])|([²³])")
 _INVERSE = re.compile(r"(?:\^|\*\*)?\(?[-−–⁻]([1-3¹²³])\)?(?![0-9])")
 _PER = re.compile(r"[ -]per[ -](?=[A-Za-zµμ])", re.IGNORECASE)
 _SLASH = re.compile(r"[ ]?/[ ]?(\()?(?=[A-Za-zµμ])")
-_TIMES = re.compile(r"[ ]?[·⋅*×•.][ ]?(?=[A-Za-zµμ])")
+_TIMES = re.compile(r"[ ]?[·⋅*×•∙][ ]?(?=[A-Za-zµμ])|\.(?=[A-Za-zµμ]{1,3}[/)])")
 _SPACE_FACTOR = re.compile(r"[ \u00a0\u2009\u202f·⋅.*](?=[A-Za-zµμ]{1,4}(?:\^|\*\*)?[-−–⁻][123¹])")
 _DIGIT_OF = {"²": 2, "³": 3, "¹": 1, "1": 1, "2": 2, "3": 3}
 _INCH_NEXT = re.compile(
@@ -32,18 +32,20 @@ _DOTTED = re.compile(r"(?:[A-Z]\.){2,3}[ ][A-Za-z]{2,10}(?![A-Za-z])")
 _WORD_GOES_ON = ("-", "'", "’", "‐", "‑")
 _HEADINGS = frozenset(
     """
-Assets Loans Deposits Orders Results Sales Revs Shrs Earnings Revenues Profits Loss Reuters Series Six Dividends
-Losses Funds Methods Patients Participants Subjects Groups Measures Values Reserves Stocks Exports Imports Bookings
-Avg Oper Net Shr Year Qtr Mths NOTE Note Note: Qtly Prior Backlog Half Turnover Div Pretax Current First Second Third Fourth
-Receipts Premiums Investments Backlogs Operations Figures Totals Notes Reuter
+assets loans deposits orders results sales revs shrs earnings revenues profits loss reuters series six dividends
+losses funds methods patients participants subjects groups measures values reserves stocks exports imports bookings
+avg oper net shr year qtr mths note note qtly prior backlog half turnover div pretax current first second third fourth
+receipts premiums investments backlogs operations figures totals notes reuter
 """.split()
 )
+_PEOPLES = ("ans", "crats", "ists", "cans")
 _PRONOMINAL = frozenset(
     """
 dealer trader analyst source official economist banker broker time day year thing way man woman person side hand
 country company firm bank city state country question point area case factor group unit executive
 """.split()
 )
+_COMPARING = frozenset("fewer more other additional".split())
 _HYPHEN_NOT_NOUNS = frozenset("way fold time tier off plus stop size shot third half some fits thirds quarters".split())
 
 _NEED_ATTACHED = frozenset(
@@ -60,7 +62,7 @@ are was were be been being has have had do does did will would can could may mig
 she they we you i his her their our your this these those there here so yet also only each per over under between
 during after before since until about into out up down off vs versus compared plus minus more less fewer all
 both either neither said says according because against among within without through via such same other others et
-including later earlier ago percent pct following due using including whose thereof vs. respectively today yesterday tomorrow
+including later earlier ago percent pct following due using including whose thereof vs. ones verses tues thurs respectively today yesterday tomorrow
 """.split())  # fmt: skip
 
 
@@ -121,7 +123,9 @@ def read_unit(text: str, number: Number, *, sentence_year: bool = False) -> Unit
             return name, position, end
     factors, end = _with_exponent(text, name, end, symbol)
     tail = _read_tail(text, factors, position, end)
-    return tail if tail is not None else (compose(factors), position, end)
+    if tail is not None:
+        return tail if tail[0] != "1" else None
+    return compose(factors), position, end
 
 
 def read_noun_after(text: str, position: int) -> str | None:
@@ -215,7 +219,7 @@ def _symbol_fits(text: str, word: str, end: int, *, attached: bool, hyphen: bool
     if hyphen and len(word) == 1:
         return word in "mgLhVs"
     if word in _NEED_ATTACHED:
-        if word == "p":
+        if word in ("p", "A", "M"):
             return attached
         return attached or (not number.words and _CLAUSE_END.match(text, end) is not None)
     if word == "s" and attached and number.plain and number.value % 10 == 0:
@@ -233,9 +237,21 @@ def _read_noun(
         return None
     lower = word.lower()
     if hyphen:
-        if COUNT_NOUNS.common.get(lower) == lower or (number.words and _hyphenated_noun(word)):
+        if lower in _FUNCTION_WORDS:
+            return None
+        while end < len(text) and text[end] == "-" and (following := _LETTERS.match(text, end + 1)):
+            word, end = following.group(), following.end()  # "a seven-calendar-day average"
+            lower = word.lower()
+            if lower in WORDS:
+                return WORDS[lower], end, False
+            if lower in ("old", "long", "term"):
+                return None
+        if COUNT_NOUNS.common.get(lower) == lower or (number.words and number.value and _hyphenated_noun(word)):
             return lower, end, False
         return None
+    if lower in _COMPARING and (following := _PHRASE_WORD.match(text, end)):  # "1,000 fewer jobs"
+        word, end = following.group(1), following.end()
+        lower = word.lower()
     if _ends_phrase(word, lower):
         return None
     if number.value == 1 and word:
@@ -245,12 +261,15 @@ def _read_noun(
             return None
     if lower == "times":
         return "time", end, False
-    if word and word not in _HEADINGS:
+    capital_decimal = word[:1].isupper() and not number.plain and not number.words and number.value % 1 != 0
+    if word and not text.startswith(_WORD_GOES_ON, end):
         singular = COUNT_NOUNS.singular_of(lower)
-        if singular is not None and not text.startswith(_WORD_GOES_ON, end):
-            if word.islower():
-                return singular, end, False
-            return singular if lower in COUNT_NOUNS.common else _singular_as_written(word, singular), end, False
+        if singular is not None and (word.islower() or lower in COUNT_NOUNS.common):
+            return singular, end, False
+        if singular is not None and word[1:].islower() and word.endswith(_PEOPLES):
+            return word[:-1], end, False
+        if singular is not None and word[-1] == "s" and word[-2].isupper() and not word.isupper():
+            return word[:-1], end, False  # "two pIOLs", "31 MPs"
     for _ in range(6):
         following = _PHRASE_WORD.match(text, end)
         if following is None:
@@ -262,13 +281,13 @@ def _read_noun(
         if word.islower():
             singular = COUNT_NOUNS.singular_of(lower)
             if singular is not None:
-                return singular, end, False
+                return None if capital_decimal and lower not in COUNT_NOUNS.common else (singular, end, False)
     return None
 
 
 def _ends_phrase(word: str, lower: str) -> bool:
     """Tell whether a word cannot belong to the noun phrase of a number."""
-    if word in _HEADINGS or lower in WORDS or lower in NUMBER_WORDS:
+    if (word[:1].isupper() and lower in _HEADINGS) or lower in WORDS or lower in NUMBER_WORDS:
         return True
     return lower in _FUNCTION_WORDS and not (len(word) == 1 and word.isupper())  # "Class A shares"
 
@@ -280,17 +299,13 @@ def _hyphenated_noun(word: str) -> bool:
     return not word.endswith(("ed", "ing", "ly", "al", "th", "er", "ths", "ive", "ic"))
 
 
-def _singular_as_written(word: str, singular: str) -> str:
-    return singular.upper() if word.isupper() else singular.capitalize()
-
-
 def _with_exponent(text: str, name: str, end: int, symbol: bool) -> tuple[dict[str, int], int]:
     if " " in name:
         from numcolbert.quantities.units import decompose  # noqa: PLC0415
 
         return dict(decompose(name)), end
     if symbol:
-        if found := _EXPONENT.match(text, end):
+        if (found := _EXPONENT.match(text, end)) and (text[end] in "^*²³" or CLASSES.get(name) == "length"):
             return {name: _DIGIT_OF[found.group(1) or found.group(2)]}, found.end()
         if found := _INVERSE.match(text, end):
             return {name: -_DIGIT_OF[found.group(1)]}, found.end()
@@ -322,6 +337,13 @@ def _read_tail(text: str, factors: dict[str, int], start: int, end: int) -> Unit
         if factor is None or (sign == 1 and not factor[2] and not open_group):
             break
         name, stop, _ = factor
+        if (
+            CLASSES.get(name) == "time"
+            and any(CLASSES.get(piece) == "time" for piece in factors)
+            and "/" not in found.group()
+            and sign < 0
+        ):
+            break  # "5 days per week" are 5 days
         more, stop = _with_exponent(text, name, stop, True)
         for piece, exponent in more.items():
             factors[piece] = factors.get(piece, 0) + sign * exponent

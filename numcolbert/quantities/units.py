@@ -395,6 +395,7 @@ _MONEY_WORDS = {
     "BTC": "bitcoin",
 }
 _MONEY_PREFIXES = {
+    "USD_cent": "¢",
     "USD": "$ US$ U.S.$ U.S. $ US $",
     "CAD": "C$ CA$ Can$ Cdn$ CDN$",
     "AUD": "A$ AU$ Aus$",
@@ -421,13 +422,12 @@ _MONEY_PREFIXES = {
     "BTC": "₿",
     "DEM": "DM",
     "CHF": "SFr SFr. Fr. Sfr",
-    "FRF": "FFr FF",
-    "NLG": "Dfl Fl",
-    "ITL": "Lit",
+    "FRF": "FFr",
+    "NLG": "Dfl",
     "MYR": "RM",
 }
 _MINOR_COINS = {
-    "USD_cent": ("USD", "cent, ct, u.s. cent, u.s. ct, us cent, us ct", "¢"),
+    "USD_cent": ("USD", "cent, ct, cnt, u.s. cent, u.s. ct, us cent, us ct", "¢"),
     "CAD_cent": ("CAD", "canadian cent, canadian ct", ""),
     "AUD_cent": ("AUD", "australian cent, australian ct", ""),
     "EUR_cent": ("EUR", "euro cent, eurocent", ""),
@@ -455,7 +455,7 @@ for _code in sorted(CURRENCIES):
     PREFIXES.setdefault(_code, _code)
     _FORMS.setdefault(_code, []).append(_code)
     _PREFIX_FORMS.setdefault(_code, []).append(_code + " ")
-    if _code in babel_numbers.list_currencies("en"):
+    if _code[0] != "X" and _code in babel_numbers.list_currencies("en"):
         for _count in (1, 2):
             _form = babel_numbers.get_currency_name(_code, _count, "en").lower()
             if "(" not in _form:
