@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--config", action="config", help="YAML file of the run; later options override its values")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in output_dir")
     parser.add_class_arguments(RunConfig)
-    parsed = parser.instantiate_classes(parser.parse_args(arguments)).as_dict()
+    parsed = parser.instantiate(parser.parse_args(arguments)).as_dict()
     parsed.pop("config")
     resume = parsed.pop("resume")
     logging.basicConfig(level=logging.WARNING)

@@ -70,6 +70,8 @@ class LossConfig:
         Query tokens the gate scales in training: gold (annotated) or detected.
     gather_across_devices
         Whether the documents of all processes are candidates.
+    encoding_batch_size
+        Documents per forward pass, by length; null encodes all at once.
     """
 
     temperature: float = 0.02
@@ -81,6 +83,7 @@ class LossConfig:
     document_property_weight: float = 0.0
     gate_selection: Literal["gold", "detected"] = "gold"
     gather_across_devices: bool = False
+    encoding_batch_size: int | None = None
 
 
 @dataclass
@@ -143,10 +146,10 @@ class RunConfig:
     ----------
     output_dir
         Folder of the final model, its checkpoints and its results.
-    method
-        "numcolbert", or "colbert" for the baseline ColBERT_ft on the same data, batches and steps.
     data
         The corpus, triplets and benchmark.
+    method
+        "numcolbert", or "colbert" for the baseline ColBERT_ft on the same data, batches and steps.
     model
         The model to start from.
     loss
@@ -158,8 +161,8 @@ class RunConfig:
     """
 
     output_dir: str
+    data: DataConfig
     method: Literal["numcolbert", "colbert"] = "numcolbert"
-    data: DataConfig = field(default_factory=DataConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     loss: LossConfig = field(default_factory=LossConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)

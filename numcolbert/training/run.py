@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import json
-import logging
+import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+import torch
 from accelerate import PartialState
 from datasets import Dataset
+from rich.console import Console
 from sentence_transformers import SentenceTransformerTrainingArguments
 from sentence_transformers.training_args import BatchSamplers
 from transformers import set_seed
 
+from numcolbert.corpus.benchmark import load_benchmark
 from numcolbert.corpus.prepare import PreparedData, prepare_data
+from numcolbert.evaluation.evaluator import evaluate_model, fingerprint
+from numcolbert.evaluation.report import build_report, print_tables, write_report
 from numcolbert.losses import NumColBERTLoss
 from numcolbert.modeling import ColBERT
-from numcolbert.modeling.base_model import resolve_base_model
 from numcolbert.training.batching import LengthBucketedBatchSampler
 from numcolbert.training.configuration import RunConfig
 from numcolbert.training.trainer import NumColBERTTrainer, last_checkpoint
 
 __all__ = ["build_loss", "build_model", "train"]
-
-logger = logging.getLogger(__name__)
 
 CONFIG_FILE = "run_config.json"
 TRIPLET_COLUMNS = (
@@ -47,7 +48,7 @@ def build_model(config: RunConfig) -> ColBERT:
     """
     options = config.model
     model = ColBERT(
-        resolve_base_model(options.base_model),
+        options.base_model,
         revision=options.revision,
         numerical_gate=config.method == "numcolbert",
         gate_start=options.gate_start,
@@ -113,21 +114,20 @@ def train(config: RunConfig, resume: bool = False) -> ColBERT:
     with state.main_process_first():
         if state.is_main_process:
             _claim(output_dir, config, resume)
-            # The data is made once, by the first process; the others find it there.
-            prepare_data(config.data)
+        # Made once, by the first process; the others find it there.
         prepared = prepare_data(config.data)
     set_seed(config.training.seed)
     model = build_model(config)
     triplets = Dataset.from_parquet(str(prepared.triplets)).select_columns(list(TRIPLET_COLUMNS))
     trainer = NumColBERTTrainer(
         model=model,
-        args=_arguments(config, output_dir),
+        args=_arguments(config, output_dir, len(triplets)),
         train_dataset=triplets,
         loss=build_loss(config, model),
     )
     checkpoint = last_checkpoint(output_dir / "checkpoints") if resume else None
     if resume and state.is_main_process:
-        logger.warning("Resuming from %s." % checkpoint if checkpoint else "No whole checkpoint yet: starting anew.")
+        print(f"Resuming from {checkpoint}." if checkpoint else "No whole checkpoint yet: starting anew.")
     trainer.train(resume_from_checkpoint=checkpoint)
     state.wait_for_everyone()
     if state.is_main_process:
@@ -165,8 +165,12 @@ def _claim(output_dir: Path, config: RunConfig, resume: bool) -> None:
     file.write_text(json.dumps(wanted, indent=2), encoding="utf-8")
 
 
-def _arguments(config: RunConfig, output_dir: Path) -> SentenceTransformerTrainingArguments:
+def _arguments(config: RunConfig, output_dir: Path, triplets: int) -> SentenceTransformerTrainingArguments:
     options = config.training
+    steps_per_epoch = triplets // (options.batch_size * PartialState().num_processes)
+    steps = options.max_steps
+    if steps < 0:
+        steps = math.ceil(options.epochs * max(1, steps_per_epoch // options.gradient_accumulation_steps))
     return SentenceTransformerTrainingArguments(
         output_dir=str(output_dir / "checkpoints"),
         num_train_epochs=options.epochs,
@@ -175,9 +179,10 @@ def _arguments(config: RunConfig, output_dir: Path) -> SentenceTransformerTraini
         gradient_accumulation_steps=options.gradient_accumulation_steps,
         learning_rate=options.learning_rate,
         weight_decay=options.weight_decay,
-        warmup_ratio=options.warmup_ratio,
+        warmup_steps=math.ceil(options.warmup_ratio * steps),
         max_grad_norm=options.max_grad_norm,
         bf16=options.bf16,
+        use_cpu=not torch.accelerator.is_available(),
         gradient_checkpointing=options.gradient_checkpointing,
         gradient_checkpointing_kwargs={"use_reentrant": False} if options.gradient_checkpointing else None,
         batch_sampler=LengthBucketedBatchSampler if options.length_bucketing else BatchSamplers.BATCH_SAMPLER,
@@ -188,9 +193,29 @@ def _arguments(config: RunConfig, output_dir: Path) -> SentenceTransformerTraini
         seed=options.seed,
         dataloader_drop_last=True,
         ddp_find_unused_parameters=False,
+        ddp_broadcast_buffers=False,  # several forward passes a step must not overwrite each other's buffers
         report_to="none",
     )
 
 
 def _report(config: RunConfig, model: ColBERT, prepared: PreparedData, output_dir: Path) -> None:
-    raise NotImplementedError
+    """Measure the final model, show and store the result, and say how to use it."""
+    console = Console()
+    if config.evaluate != "none":
+        folder = prepared.benchmark if config.evaluate == "test" else prepared.development
+        benchmark = load_benchmark(folder)
+        evaluations = {config.method: evaluate_model(model, benchmark, show_progress=True)}
+        report = build_report(
+            evaluations,
+            sources={config.method: str(output_dir)},
+            benchmark=benchmark.information.get("name", folder.name),
+            benchmark_sha256=fingerprint(benchmark),
+            documents=len(benchmark.corpus),
+            index="exact",
+            seed=config.training.seed,
+        )
+        print_tables(report, console)
+        write_report(report, evaluations, output_dir / "evaluation")
+    console.print(
+        f"Saved. Use it: [bold]from numcolbert import ColBERT; model = ColBERT.from_pretrained({str(output_dir)!r})[/bold]"
+    )

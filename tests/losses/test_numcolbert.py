@@ -250,3 +250,13 @@ def test_a_batch_without_annotations_is_refused_with_the_cure(tiny_model):
 def test_options_out_of_range_are_refused(tiny_model, option, message):
     with pytest.raises(ValueError, match=message):
         NumColBERTLoss(tiny_model, **option)
+
+
+def test_encoding_documents_by_length_in_small_passes_changes_nothing(tiny_model, triplet_rows):
+    components = []
+    for encoding_batch_size in (None, 3, 1):
+        torch.manual_seed(0)
+        loss = NumColBERTLoss(tiny_model.eval(), encoding_batch_size=encoding_batch_size, **ALL)
+        components.append({name: float(value.detach()) for name, value in loss(features_of(tiny_model, triplet_rows)).items()})
+    assert components[1] == pytest.approx(components[0], rel=1e-4)
+    assert components[2] == pytest.approx(components[0], rel=1e-4)
