@@ -24,7 +24,7 @@ _IRREGULAR = {
 # Singular nouns that are counted so often that they may stand behind an adjective ("200 adult patients"), behind a
 # hyphen ("a 12-item scale") or alone after "one".
 _COMMON = """
-account adult admission adverse-event aircraft animal apartment arm article asset baby bag bale bank barrel bed bond
+beat breath cell copy account adult admission adverse-event aircraft animal apartment arm article asset baby bag bale bank barrel bed bond
 book bottle box boy branch brand building bus calf capsule car cargo carton case cell center centre child church city
 claim clinic club code company component computer consumer contract copy country couple course creditor crew
 customer cycle dealer death debenture director doctor dose driver drop egg elderly election employee employer

@@ -265,7 +265,7 @@ def _scaled(text: str, start: int, end: int, literal: str, *, plain: bool, words
     for _ in range(3):
         found = _NEXT_WORD.match(text, end)
         power = SCALES.get(found.group(1).lower()) if found else None
-        if found is None or power is None:
+        if found is None or power is None or found.group(1) == "mN":  # a millinewton
             break
         exponent += power
         end, plain = found.end(), False

@@ -28,7 +28,7 @@ _INCH_NEXT = re.compile(
     r"(?:[.,;)]|$)|[ -](?:thick|wide|long|deep|high|tall|in diameter|diameter|of rain|of snow|x|×|by)\b"
 )
 _PHRASE_WORD = re.compile(r"[ ]([A-Za-z][A-Za-z0-9®™'’‐‑-]{0,30})(?![A-Za-z0-9])")
-_DOTTED = re.compile(r"(?:[A-Z]\.){2,3}[ ][A-Za-z]{2,10}(?![A-Za-z])")
+_DOTTED = re.compile(r"(?:[A-Za-z]\.){2,3}[ ][A-Za-z]{2,10}(?![A-Za-z])")
 _WORD_GOES_ON = ("-", "'", "’", "‐", "‑")
 _HEADINGS = frozenset(
     """
@@ -52,7 +52,7 @@ _NEED_ATTACHED = frozenset(
     {"A", "C", "F", "p", "M", "N", "B", "cd", "st", "a", "c", "mi", "at", "kb", "Mb", "gr", "bl"}
 )
 """Symbols that are a unit after a space only where a sentence or clause ends behind them."""
-_CLAUSE_END = re.compile(r"[.,;:)\]]|$|[ ](?:and|or|to|for|at|in|of|was|is|with|from|per)\b")
+_CLAUSE_END = re.compile(r"[.,;:)\]]|$|/[A-Za-z]|[ ](?:and|or|to|for|at|in|of|was|is|with|from|per)\b")
 _RATE_NOUNS = frozenset(
     {"beat", "breath", "cell", "copy", "revolution", "cycle", "stroke", "step", "count", "particle"}
 )
@@ -96,10 +96,8 @@ def read_unit(text: str, number: Number, *, sentence_year: bool = False) -> Unit
         if position >= len(text):
             return None
     first = text[position]
-    if first == "/" and attached and not number.plain:
-        return _read_tail(text, {}, position, position)
     if first == "/":
-        return None
+        return None if hyphen else _read_tail(text, {}, position, number.end)
     if not first.isalpha():
         if hyphen:
             return None
@@ -157,10 +155,12 @@ def _fits_year(text: str, position: int, atom: tuple[str, int, bool]) -> bool:
     """After "1987", a plural or a symbol makes a unit ("2000 days", "2000 mg"); a singular word does not."""
     name, end, symbol = atom
     if symbol:
-        return end - position > 1
+        return end - position > 1 or _CLAUSE_END.match(text, end) is not None
     written = text[position:end].lower()
+    if " " in written or " " in name:
+        return True
     if name in CLASSES:
-        return written.endswith("s") or written in ("pct", "percent", "per cent", "yen", "feet")
+        return written + "s" not in WORDS and written + "es" not in WORDS
     return written in COUNT_NOUNS.common and written != name
 
 
@@ -221,11 +221,11 @@ def _symbol_fits(text: str, word: str, end: int, *, attached: bool, hyphen: bool
     if word in _NEED_ATTACHED:
         if word in ("p", "A", "M"):
             return attached
-        return attached or (not number.words and _CLAUSE_END.match(text, end) is not None)
+        return attached or _CLAUSE_END.match(text, end) is not None
     if word == "s" and attached and number.plain and number.value % 10 == 0:
         return False  # the 1980s, her 20s
-    if len(word) == 1:
-        return not number.words
+    if len(word) == 1 and number.words:
+        return _CLAUSE_END.match(text, end) is not None
     return True
 
 

@@ -74,7 +74,6 @@ millisecond; time; ms msec; millisecond
 microsecond; time; µs μs; microsecond
 nanosecond; time; ns; nanosecond
 fortnight; time; ; fortnight
-decade_time; time; ; decade
 century; time; ; century|centuries
 acre; area; ac; acre
 hectare; area; ha; hectare
@@ -101,7 +100,7 @@ degree_Fahrenheit; temperature; °F ℉ degF; degree fahrenheit|degrees fahrenhe
 kelvin; temperature; K; kelvin
 degree; angle; ° deg; degree
 millimeter_Hg; pressure; mmHg mmhg MmHg torr Torr; mm hg|mm hg, mm of hg|mm of hg, mm of mercury|mm of mercury, millimeter of mercury|millimeters of mercury, millimetre of mercury|millimetres of mercury
-centimeter_H2O; pressure; cmH2O; cm h2o|cm h2o, cm of water|cm of water
+centimeter_H2O; pressure; cmH2O; cm of water|cm of water
 pascal; pressure; Pa; pascal
 hectopascal; pressure; hPa; hectopascal
 kilopascal; pressure; kPa; kilopascal
@@ -224,6 +223,7 @@ _OWN_UNITS: dict[str, tuple[str, float, str, str, str]] = {
     "osmole": ("amount", 1.0, "osmole", "Osm", "osmole"),
     "milliosmole": ("amount", 1e-3, "osmole", "mOsm mosm mOsmol mosmol", "milliosmole"),
     "dioptre": ("optics", 1.0, "dioptre", "", "diopter, dioptre"),
+    "decade": ("time", 315_576_000.0, "second", "", "decade"),  # pint's decade is a factor of ten
     "metabolic_equivalent": ("count", 1.0, "metabolic_equivalent", "", "MET|METs"),
 }
 """Percent has a dimension of its own: a share is not comparable with a ratio of lengths or a number of bits."""
@@ -305,8 +305,8 @@ def _add(name: str, unit_class: str, symbols: str, words: str) -> None:
     for word in filter(None, (w.strip() for w in words.split(","))):
         singular, _, plural = word.partition("|")
         plural = plural or _plural(singular)
-        WORDS.setdefault(singular.lower(), name)
-        WORDS.setdefault(plural.lower(), name)
+        WORDS.setdefault(singular.lower().replace("-", " "), name)
+        WORDS.setdefault(plural.lower().replace("-", " "), name)
         forms.append(plural)
 
 
@@ -396,7 +396,7 @@ _MONEY_WORDS = {
 }
 _MONEY_PREFIXES = {
     "USD_cent": "¢",
-    "USD": "$ US$ U.S.$ U.S. $ US $",
+    "USD": "$ US$ U.S.$",
     "CAD": "C$ CA$ Can$ Cdn$ CDN$",
     "AUD": "A$ AU$ Aus$",
     "NZD": "NZ$",
@@ -405,7 +405,7 @@ _MONEY_PREFIXES = {
     "TWD": "NT$ TW$",
     "BRL": "R$",
     "MXN": "MX$",
-    "GBP": "£ ₤ stg",
+    "GBP": "£ ₤",
     "EUR": "€",
     "JPY": "¥ JP¥",
     "CNY": "CN¥ RMB",
@@ -435,7 +435,7 @@ _MINOR_COINS = {
     "DEM_pfennig": ("DEM", "pfennig|pfennigs", ""),
     "INR_paisa": ("INR", "paisa|paise", ""),
 }
-CURRENCIES = frozenset(babel_numbers.list_currencies("en")) | {"BTC", "PES", "BRC"}
+CURRENCIES = (frozenset(babel_numbers.list_currencies("en")) | {"BTC"}) - {"XTS", "XXX"}
 PREFIXES: dict[str, str] = {}
 """Currency signs and codes before a number."""
 _PREFIX_FORMS: dict[str, list[str]] = {}
@@ -449,17 +449,18 @@ for _code, _words in _MONEY_WORDS.items():
     _add(_code, "money", "", _words)
 for _code in sorted(CURRENCIES):
     CLASSES[_code] = "money"
-    if _code in _NOT_CODES:  # they are also English words or abbreviations
-        continue
-    SYMBOLS.setdefault(_code, _code)
-    PREFIXES.setdefault(_code, _code)
-    _FORMS.setdefault(_code, []).append(_code)
-    _PREFIX_FORMS.setdefault(_code, []).append(_code + " ")
+    _FORMS.setdefault(_code, [])
+    if _code not in _NOT_CODES:  # those are also English words or abbreviations
+        SYMBOLS.setdefault(_code, _code)
+        PREFIXES.setdefault(_code, _code)
+        _FORMS[_code].append(_code)
+        _PREFIX_FORMS.setdefault(_code, []).append(_code)
     if _code[0] != "X" and _code in babel_numbers.list_currencies("en"):
         for _count in (1, 2):
             _form = babel_numbers.get_currency_name(_code, _count, "en").lower()
-            if "(" not in _form:
-                WORDS.setdefault(_form, _code)
+            readable = _form.isascii() and _form.replace(" ", "").isalpha() and _form.count(" ") < 4
+            if readable and WORDS.setdefault(_form, _code) == _code and _count == 2 and _form not in _FORMS[_code]:
+                _FORMS[_code].append(_form)
 for _sign, _code in (("$", "USD"), ("€", "EUR"), ("£", "GBP"), ("¥", "JPY"), ("₹", "INR")):
     SYMBOLS[_sign] = _code
     _FORMS[_code].append(_sign)
@@ -575,7 +576,7 @@ def _lookup(name: str) -> Unit:
     if unit_class == "temperature":
         zero, one = (registry.Quantity(x, name).to("kelvin").magnitude for x in (0.0, 1.0))
         return Unit(unit_class, one - zero, zero, (("kelvin", 1),))
-    root = registry.Quantity(1.0, "10 year" if name == "decade_time" else name).to_root_units()
+    root = registry.Quantity(1.0, name).to_root_units()
     factor = float(root.magnitude)
     return Unit(unit_class, factor, 0.0, tuple(sorted((str(k), v) for k, v in root.unit_items())))
 
@@ -854,4 +855,5 @@ def prefix_forms(unit: str) -> tuple[str, ...]:
     >>> prefix_forms("kilogram")
     ()
     """
-    return tuple(dict.fromkeys(f for f in _PREFIX_FORMS.get(unit, ()) if "." not in f and f not in ("U.S.", "US")))
+    forms = (form for form in _PREFIX_FORMS.get(unit, ()) if "." not in form and form != "INR")
+    return tuple(dict.fromkeys(form + " " if form.isalpha() else form for form in forms))
