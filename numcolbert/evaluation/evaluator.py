@@ -29,7 +29,7 @@ __all__ = ["DEPTH", "Evaluation", "Evaluator", "evaluate_model", "evaluate_ranki
 DEPTH = 100
 """Documents retrieved for each query: R@100 looks no further."""
 
-_GROUP_NAMES = {"=": "equal", ">": "greater", "<": "less"}
+_GROUP_NAMES = {"=": "equal", ">": "greater", ">=": "at_least", "<": "less", "<=": "at_most"}
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ INEQUALITIES = "inequalities"
 SEEN = "seen"
 UNSEEN = "unseen"
 
-_OPERATOR_ORDER = ("=", ">", "<")
+_OPERATOR_ORDER = ("=", ">", ">=", "<", "<=", "between")
 
 _NO_DOCUMENT = "\0"  # stands in for an empty ranking, which ranx cannot hold; no document has this id
 
