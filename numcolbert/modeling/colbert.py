@@ -369,6 +369,11 @@ class ColBERT(models.ColBERT):
         """
         if not safe_serialization:
             raise ValueError("safe_serialization=False would pickle the weights: NumColBERT saves safetensors only.")
+        # How the last batch was cut and padded is no part of the model.
+        self.max_seq_length = self.document_length - (self.document_prefix_id is not None)
+        if self.tokenizer.is_fast:
+            self.tokenizer.backend_tokenizer.no_truncation()
+            self.tokenizer.backend_tokenizer.no_padding()
         with persistence.replace_folder(path) as folder:
             super().save(str(folder), create_model_card=False)
             if self.split_digits:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from huggingface_hub import list_repo_files, snapshot_download
+from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -419,7 +419,7 @@ def fetch(
         # The same commit, should the branch have moved on in between.
         folder = Path(snapshot_download(revision=folder.name, allow_patterns=weights, **options))
         if not local_files_only and not any(folder.rglob("*.safetensors")):
-            files = list_repo_files(name, revision=folder.name, token=options["token"])
+            files = HfApi(token=options["token"]).list_repo_files(name, revision=folder.name)
             refuse_missing_weights(name, files)
     return folder
 
@@ -497,54 +497,65 @@ def explain_hub_errors(name: str, revision: str | None = None) -> Iterator[None]
     FileNotFoundError, PermissionError, ConnectionError, ValueError
         See :func:`fetch`.
     """
-    login = "pass token=..., set HF_TOKEN, or run `hf auth login`"
     try:
         yield
-    except HFValidationError:
-        raise ValueError(f"{name!r} is neither a folder nor a Hub id: a Hub id reads org/name.") from None
-    except LocalTokenNotFoundError:
-        raise PermissionError(f"No access token is stored on this machine: {login}.") from None
-    except GatedRepoError:
-        raise PermissionError(
+    except (HfHubHTTPError, httpx.HTTPError, OSError, RuntimeError, HFValidationError) as error:
+        raise _explained(error, name, revision) from None
+
+
+def _explained(error: BaseException, name: str, revision: str | None) -> BaseException:
+    login = "pass token=..., set HF_TOKEN, or run `hf auth login`"
+    if isinstance(error, HFValidationError):
+        return ValueError(f"{name!r} is neither a folder nor a Hub id: a Hub id reads org/name.")
+    if isinstance(error, LocalTokenNotFoundError):
+        return PermissionError(f"No access token is stored on this machine: {login}.")
+    if isinstance(error, GatedRepoError):
+        return PermissionError(
             f"{name} is gated: ask for access at https://huggingface.co/{name}, then {login} with that account."
-        ) from None
-    except RevisionNotFoundError:
-        raise FileNotFoundError(
+        )
+    if isinstance(error, RevisionNotFoundError):
+        return FileNotFoundError(
             f"{name} has no branch, tag or commit {revision}: see https://huggingface.co/{name}/tree/main."
-        ) from None
-    except RepositoryNotFoundError:
-        raise FileNotFoundError(
+        )
+    if isinstance(error, RepositoryNotFoundError):
+        return FileNotFoundError(
             f"The Hub shows no repository {name}: check the name; if it is private, {login} with an account that may "
             "see it."
-        ) from None
-    except (LocalEntryNotFoundError, OfflineModeIsEnabled):
-        raise FileNotFoundError(
-            f"{name} is not (or not completely) in the cache and the Hub is out of reach or switched off: load it "
-            "once while online (HF_HUB_OFFLINE unset, local_files_only=False), or pass a folder."
-        ) from None
-    except HfHubHTTPError as error:
+        )
+    if isinstance(error, HfHubHTTPError):
         status = error.response.status_code
-        if status == 412:
-            raise ConnectionError(f"Somebody else committed to {name} in the meantime: run again.") from None
         if status == 401:
-            raise PermissionError(
-                f"The Hub refused the access token for {name}: create one at "
-                f"https://huggingface.co/settings/tokens, then {login}."
-            ) from None
+            return PermissionError(
+                f"The Hub refused the access token for {name}: create one at https://huggingface.co/settings/tokens, "
+                f"then {login}."
+            )
         if status == 403:
-            raise PermissionError(
+            return PermissionError(
                 f"This access token may not do that to {name}: use a token with write permission of an account that "
                 "is a member of its organization, or open a pull request instead (create_pr)."
-            ) from None
-        said = re.sub(r"hf_\w+", "hf_...", error.server_message or "")
-        raise ConnectionError(
-            f"The Hub answered {status} for {name} ({said or 'no reason given'}): try again."
-        ) from None
-    except (httpx.HTTPError, ConnectionError, RuntimeError) as error:
-        # An upload that failed in its thread arrives wrapped.
-        reason = error.__cause__ if isinstance(error, RuntimeError) else error
-        if not isinstance(reason, httpx.HTTPError | ConnectionError):
-            raise
-        raise ConnectionError(
-            f"The connection to the Hub broke ({type(reason).__name__}) while working on {name}: try again."
-        ) from None
+            )
+        if status == 412:
+            return ConnectionError(f"Somebody else committed to {name} in the meantime: run again.")
+        said = re.sub(r"hf_\w+", "hf_...", error.server_message or "no reason given")
+        return ConnectionError(f"The Hub answered {status} for {name} ({said}): try again.")
+    # Uploads that fail in their thread, and downloads that fall back to the cache in vain, arrive wrapped.
+    if isinstance(error, LocalEntryNotFoundError | RuntimeError) and isinstance(
+        error.__cause__, HfHubHTTPError | httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError
+    ):
+        return _explained(error.__cause__, name, revision)
+    if isinstance(error, LocalEntryNotFoundError | OfflineModeIsEnabled):
+        return FileNotFoundError(
+            f"{name} is not (or not completely) in the cache and the Hub is out of reach or switched off: load it "
+            "once while online (HF_HUB_OFFLINE unset, local_files_only=False), or pass a folder."
+        )
+    if isinstance(error, httpx.HTTPError | ConnectionError):
+        return ConnectionError(
+            f"The connection to the Hub broke ({type(error).__name__}) while working on {name}: try again."
+        )
+    if _is_disk_full(error):
+        return OSError(
+            errno.ENOSPC,
+            f"The disk is full: the files of {name} did not fit. Free some space, or pass a cache_folder on another "
+            "disk; what has arrived is not loaded again",
+        )
+    return error
