@@ -177,7 +177,10 @@ def build_benchmark(
                 "seen": seen,
             }
         )
-        qrels += [{"query_id": query_id, "document_id": ids[n], "relevance": 1} for n in relevant]
+        satisfying = set(relevant)
+        qrels += [
+            {"query_id": query_id, "document_id": ids[n], "relevance": int(n in satisfying)} for n in mentions.sentences
+        ]
     information = {
         "name": name,
         "documents": len(corpus),
