@@ -218,12 +218,12 @@ def mine_pairs(
                 (lowered if word[0].islower() else capitalised)[word.lower()] += 1
         if not quantities:
             continue
-        found = set()
+        found: dict[tuple[tuple[str, ...], str], None] = {}  # a set whose order no hash decides
         for words, unit in linked_phrases(text, quantities):
             lemmas = tuple(lemma(word) for word in words)
             maximal[lemmas] += 1
             for start in range(len(lemmas)):
-                found.add((lemmas[start:], unit))
+                found[(lemmas[start:], unit)] = None
                 spelled[lemmas[start:]][" ".join(words[start:])] += 1
         for link in found:
             links[link] += 1

@@ -27,7 +27,10 @@ def test_neighbours_are_separated():
 
 
 def test_section_headers_and_blank_lines_separate():
-    text = "TITLE: Iron in anaemia\n\n  ABSTRACT.METHODS:\nWe gave 5 mg.\n\nABSTRACT.RESULTS:\nIt rose to 11.2 g/dL. No harm."
+    text = (
+        "TITLE: Iron in anaemia\n\n  ABSTRACT.METHODS:\nWe gave 5 mg.\n\n"
+        "ABSTRACT.RESULTS:\nIt rose to 11.2 g/dL. No harm."
+    )
     assert split_sentences(text) == ["Iron in anaemia", "We gave 5 mg.", "It rose to 11.2 g/dL.", "No harm."]
 
 
