@@ -31,10 +31,7 @@ def quantity_rows(text: str) -> list[dict[str, Any]]:
     """
     rows = []
     for quantity in extract_quantities(text):
-        try:
-            value, unit = canonicalize(quantity.value, quantity.unit)
-        except ValueError:  # a unit without conversion: comparable with itself only
-            value, unit = quantity.value, quantity.unit
+        value, unit = canonicalize(quantity.value, quantity.unit)
         rows.append(
             {
                 "value": quantity.value,
