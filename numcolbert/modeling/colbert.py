@@ -376,18 +376,21 @@ class ColBERT(models.ColBERT):
             self.tokenizer.backend_tokenizer.no_padding()
         with persistence.replace_folder(path) as folder:
             super().save(str(folder), create_model_card=False)
-            if self.split_digits:
-                # The one class name that every version of Transformers takes, and that leaves the digit step alone.
-                _edit_json(
-                    folder / "tokenizer_config.json",
-                    lambda config: config.update(tokenizer_class="PreTrainedTokenizerFast"),
-                )
+            _edit_json(folder / "tokenizer_config.json", self._edit_tokenizer_config)
             if self.numerical_gate is not None:
                 _edit_json(folder / "modules.json", lambda modules: modules[-1].update(type=GATE_REFERENCE))
                 source = Path(numerical_gate.__file__)
                 shutil.copyfile(source, folder / source.name)
             if create_model_card:
                 self._write_card(folder, model_name)
+
+    def _edit_tokenizer_config(self, config: dict[str, Any]) -> None:
+        # As loading will set it, so that saving what was loaded gives the same file.
+        config["model_max_length"] = self.max_seq_length
+        config.pop("is_local", None)
+        if self.split_digits:
+            # The one class name that every version of Transformers takes, and that leaves the digit step alone.
+            config["tokenizer_class"] = "PreTrainedTokenizerFast"
 
     def _write_card(self, folder: Path, model_name: str | None) -> None:
         card = self.card or CardData(model_name=model_name)

@@ -191,7 +191,7 @@ def publish(
                     *(CommitOperationAdd(name, contents[name]) for name in publication.sent),
                     *(CommitOperationDelete(name) for name in publication.deleted),
                 ],
-                commit_message=commit_message or f"{'Update' if remote else 'Add'} the model",
+                commit_message=commit_message or f"{'Update' if any(map(_is_model, remote)) else 'Add'} the model",
                 revision=revision,
                 create_pr=create_pr,
                 parent_commit=info.sha if info is not None else None,
@@ -204,7 +204,8 @@ def publish(
             )
             raise
         publication.url = commit.pr_url if create_pr else commit.commit_url
-        if revision is not None and not _remote(api, repo_id, None)[1]:
+        main, _ = _remote(api, repo_id, None)
+        if main is not None and not any(_is_model(sibling.rfilename) for sibling in main.siblings or []):
             publication.note = "The main branch holds no model yet: publish once without a revision, too."
     return publication
 
@@ -237,7 +238,7 @@ def _check_remote(info: ModelInfo | None, repo_id: str, private: bool | None, cr
         return
     files = [sibling.rfilename for sibling in info.siblings or []]
     others = [name for name in files if name not in (".gitattributes", "README.md")]
-    if others and not {"modules.json", "config.json"} & set(files):
+    if others and not any(map(_is_model, files)):
         raise ValueError(
             f"The repository {repo_id} exists and holds something other than a model ({', '.join(others[:3])}): choose "
             "another name."
@@ -247,6 +248,11 @@ def _check_remote(info: ModelInfo | None, repo_id: str, private: bool | None, cr
             f"The repository {repo_id} exists and is public: make it private in its settings first, choose another "
             "name, or publish without private."
         )
+
+
+def _is_model(name: str) -> bool:
+    """Whether the file is one that every model has."""
+    return name in ("modules.json", "config.json")
 
 
 def _is_same(content: Path | bytes, remote: object) -> bool:
