@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import cast
 
 from numcolbert.quantities.extraction import extract_quantities
@@ -51,6 +52,7 @@ _DOWNWARD = frozenset("""
 fewer less lower smaller shorter younger cheaper slower lighter earlier thinner nearer closer colder cooler weaker
 narrower shallower sooner poorer worse rarer briefer tinier newer softer quieter darker lesser
 """.split())  # fmt: skip
+_LIMITS: dict[str, Operator] = {"minimum": ">=", "min": ">=", "maximum": "<=", "max": "<="}
 _NEGATIONS = frozenset("no not never".split())
 _NEGATED: dict[Operator, Operator] = {">": "<=", "<": ">=", ">=": "<", "<=": ">", "=": "="}
 
@@ -119,10 +121,20 @@ def parse_conditions(query: str) -> list[Condition]:
             i += 2
             continue
         operator, span = _operator(query, floor, quantity, ceiling)
+        if conditions and span is not None:
+            conditions[-1] = _with_unit_of_next(query, conditions[-1], quantity, span)
         conditions.append(Condition(operator, quantity.value, quantity.unit, None, span, quantity.span))
         floor = max(quantity.span[1], span[1] if span else 0)
         i += 1
     return conditions
+
+
+def _with_unit_of_next(query: str, condition: Condition, quantity: Quantity, span: tuple[int, int]) -> Condition:
+    """Give the first bound of "more than 10 and less than 20 kg" the unit that stands behind the second."""
+    joint = query[condition.quantity_span[1] : span[0]].strip(" ,").lower()
+    if condition.unit is None and condition.operator_span is not None and joint in ("and", "but", "or", ""):
+        return replace(condition, unit=quantity.unit)
+    return condition
 
 
 def _tokens(query: str, start: int, end: int) -> Tokens:
@@ -162,6 +174,8 @@ def _operator(query: str, floor: int, quantity: Quantity, ceiling: int) -> tuple
     tokens = _tokens(query, max(floor, quantity.span[0] - 60), quantity.span[0])
     if found := _ends_in_operator(tokens):
         return found
+    if query.startswith("+", quantity.value_span[1]):
+        return ">=", (quantity.value_span[1], quantity.value_span[1] + 1)
     behind = _tokens(query, quantity.span[1], min(ceiling, quantity.span[1] + 40))
     for size in range(min(_LONGEST, len(behind)), 0, -1):
         operator = _AFTER.get(" ".join(token for token, *_ in behind[:size]))
@@ -176,6 +190,8 @@ def _ends_in_operator(tokens: Tokens) -> tuple[Operator, tuple[int, int]] | None
         for size in range(min(_LONGEST, len(tokens)), 0, -1):
             phrase = " ".join(token for token, *_ in tokens[-size:])
             operator = _BEFORE.get(phrase)
+            if operator is None and size == 3 and tokens[-1][0] == "of":  # "minimum age of"
+                operator = _LIMITS.get(tokens[-3][0])
             if operator is None and size == 2 and tokens[-1][0] == "than" and tokens[-2][0].endswith("er"):
                 operator = "<" if tokens[-2][0] in _DOWNWARD else ">"
             if operator is None:

@@ -50,7 +50,7 @@ regulation act flight route highway interstate room suite channel volume vol iss
 references box part title block paragraph schedule example note annex clause item question exhibit form file panel
 protocol day days week weeks month year cycle cycles period cohort study experiment trial arm line lane platform gate files blocks tranche channel tables figs unit building
 apartment apt district division zone area chapter lot series size factor category tier theme aim hypothesis objective
-session module mark release patch edition chapter verse psalm windows ios android quarter q additional supplementary
+session module mark release patch edition chapter verse psalm windows ios android quarter q additional supplementary war iphone ipad galaxy boeing airbus nokia playstation xbox kindle
 """.split())  # fmt: skip
 _DECIMAL_LABELS = frozenset(
     """
@@ -523,8 +523,8 @@ def _join_neighbours(text: str, mentions: list[_Mention]) -> None:
             continue
         in_range = joint in _RANGE
         was_shared, shared = shared, False
-        if in_range and left.unit is not None and left.prefix and right.unit is None:
-            right.unit = left.unit
+        if in_range and left.unit is not None and left.prefix and not right.prefix and not _is_measure(right):
+            right.unit, right.unit_span, right.end = left.unit, None, right.number_end  # "$5-10 million deals"
             _share_scale(left, right)
         elif left.unit is None and right.unit is not None:
             if (
@@ -538,7 +538,9 @@ def _join_neighbours(text: str, mentions: list[_Mention]) -> None:
                 left.unit = right.unit
                 shared = True
                 _share_scale(left, right)
-        elif in_range and left.unit == right.unit:
+        elif left.unit == right.unit and (
+            in_range or (joint == " and " and text[max(0, left.start - 8) : left.start].lower() == "between ")
+        ):
             _share_scale(left, right)
 
 

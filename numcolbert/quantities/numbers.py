@@ -350,7 +350,7 @@ def _read_cardinal(text: str, start: int) -> Number | None:
             after_big = False
         elif word == "hundred" and 0 < current < 100:
             current, tens, after_big = current * 100, False, True
-        elif word in SCALES and word != "hundred" and current >= 0 and SCALES[word] < last_scale:
+        elif word in SCALES and word != "hundred" and found.group() != "mN" and current >= 0 and SCALES[word] < last_scale:
             last_scale = SCALES[word]
             total += current * 10.0**last_scale
             current, tens, after_big = -1.0, False, True

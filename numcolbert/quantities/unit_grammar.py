@@ -86,6 +86,8 @@ def read_unit(text: str, number: Number, *, sentence_year: bool = False) -> Unit
     position = number.end
     if position >= len(text):
         return None
+    if text[position] == "+" and position + 1 < len(text):  # "65+ years"
+        position += 1
     gap = text[position]
     hyphen = gap == "-" or gap == "‐"
     attached = not (hyphen or gap in SPACES or gap == "\n")
@@ -157,7 +159,7 @@ def _fits_year(text: str, position: int, atom: tuple[str, int, bool]) -> bool:
     if symbol:
         return end - position > 1 or _CLAUSE_END.match(text, end) is not None
     written = text[position:end].lower()
-    if " " in written or " " in name:
+    if (" " in written and name in CLASSES) or " " in name:
         return True
     if name in CLASSES:
         return written + "s" not in WORDS and written + "es" not in WORDS
