@@ -1,8 +1,8 @@
 """Compare this package's reading of quantities with quantulum3's: accuracy on hand labels, and speed.
 
-Both read the sentences labelled by hand under ``tests/data`` (text from ``../shared/data`` or ``$NUMCOLBERT_DATA``) and,
-for speed, sentences of Reuters train on one core. quantulum3 runs in an interpreter of its own, because it needs an
-older scikit-learn::
+Both read the sentences labelled by hand under ``tests/data`` (text from ``../shared/data`` or
+``$NUMCOLBERT_DATA``) and, for speed, sentences of Reuters train on one core. quantulum3 runs in an interpreter of its
+own, because it needs an older scikit-learn::
 
     python -m venv QVENV && QVENV/bin/pip install quantulum3 "scikit-learn<1.9"
     python benchmarks/quantities.py --quantulum-python QVENV/bin/python
@@ -134,13 +134,11 @@ def quantulum(python: str, texts: list[str], repeat: int = 1) -> dict:
 
 
 def quantulum_found(rows: list[list[list]]) -> list[list[Found]]:
-    return [
-        [(value, _QUANTULUM_UNITS.get(name, name), start, end) for value, name, start, end in row] for row in rows
-    ]
+    return [[(value, _QUANTULUM_UNITS.get(name, name), start, end) for value, name, start, end in row] for row in rows]
 
 
 def reuters_sentences(count: int) -> list[str]:
-    """The first sentences of Reuters train, cut at full stops and line ends."""
+    """Cut the first sentences of Reuters train at full stops and line ends."""
     sentences: list[str] = []
     with gzip.open(data_folder() / "reuters" / "train.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -198,7 +196,9 @@ def main() -> None:
         row("ours", len(sample), timed(sample))
         theirs = quantulum(arguments.quantulum_python, sample, arguments.repeat)
         other = row("quantulum3", len(sample), min(theirs["seconds"]))
-        print(f"\nOurs is {rate / other:.0f} times as fast; quantulum3 raised an error on {theirs['failed']} sentences.")
+        print(
+            f"\nOurs is {rate / other:.0f} times as fast; quantulum3 raised an error on {theirs['failed']} sentences."
+        )
 
 
 if __name__ == "__main__":

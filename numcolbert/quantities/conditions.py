@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import cast
 
 from numcolbert.quantities.extraction import extract_quantities
+from numcolbert.quantities.nouns import word_set
 from numcolbert.quantities.quantity import Condition, Operator, Quantity
 
 _BEFORE_TEXT: dict[Operator, str] = {
@@ -24,15 +24,17 @@ _BEFORE_TEXT: dict[Operator, str] = {
     "<=": """at most, no more than, not more than, no greater than, not greater than, not exceeding, not to exceed,
         does not exceed, do not exceed, up to, maximum of, maximum, max, max., a maximum of, not above, not over,
         no higher than, not higher than, no larger than, not larger than, less than or equal to, fewer than or equal to,
-        equal to or less than, as much as, as many as, as high as, limited to, capped at, within, <=, =<, ≤, ⩽, &lt;=, ≦,
-        not in excess of, no longer than, not longer than, no older than, lower than or equal to, below or equal to,
+        equal to or less than, as much as, as many as, as high as, limited to, capped at, within, <=, =<, ≤, ⩽, ≦,
+        &lt;=, not in excess of, no longer than,
+        not longer than, no older than, lower than or equal to, below or equal to,
         ceiling of, limit of, until, not beyond, at the most, not exceed, never exceed, never exceeding, no over""",
     "=": """exactly, equal to, equals, equal, precisely, =, ==, just, of exactly""",
 }
 _AFTER_TEXT: dict[Operator, str] = {
     ">=": """or more, or above, and above, or higher, or greater, or over, and over, and up, and more, or better,
-        or longer, or older, and older, or larger, or bigger, minimum, min, at least, at minimum, +, or heavier, or faster,
-        or up, upwards, upward, and upwards, plus, at a minimum, or later, and higher, and greater, or taller""",
+        or longer, or older, and older, or larger, or bigger, minimum, min, at least, at minimum, +, or heavier,
+        or faster, or up, upwards,
+        upward, and upwards, plus, at a minimum, or later, and higher, and greater, or taller""",
     "<=": """or less, or fewer, or below, and below, or lower, or under, and under, or smaller, or shorter, or younger,
         and younger, maximum, max, at most, at maximum, or cheaper, and less, or lighter, or slower, or earlier, tops,
         at the most, at a maximum, and lower, and fewer""",
@@ -45,15 +47,15 @@ _AFTER = {" ".join(phrase.split()): operator for phrase, operator in _AFTER.item
 _LONGEST = max(len(phrase.split()) for phrase in (*_BEFORE, *_AFTER))
 
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z'’]*\.?|&[gl]t;=?|[<>=≤≥≦≧⩽⩾]{1,2}|[+~≈]|[^\sA-Za-z]")
-_FILLERS = frozenset(
-    "a an the of about around approximately roughly nearly almost some only total approx. circa c. ~ ≈ just".split()
-)
-_DOWNWARD = frozenset("""
+_FILLERS = word_set("""
+a an the of about around approximately roughly nearly almost some only total approx. circa c. ~ ≈ just
+""")
+_DOWNWARD = word_set("""
 fewer less lower smaller shorter younger cheaper slower lighter earlier thinner nearer closer colder cooler weaker
 narrower shallower sooner poorer worse rarer briefer tinier newer softer quieter darker lesser
-""".split())  # fmt: skip
+""")
 _LIMITS: dict[str, Operator] = {"minimum": ">=", "min": ">=", "maximum": "<=", "max": "<="}
-_NEGATIONS = frozenset("no not never".split())
+_NEGATIONS = word_set("no not never")
 _NEGATED: dict[Operator, Operator] = {">": "<=", "<": ">=", ">=": "<", "<=": ">", "=": "="}
 
 Tokens = list[tuple[str, int, int]]
@@ -165,9 +167,7 @@ def _between(query: str, floor: int, low: Quantity, high: Quantity) -> Condition
     first, second = sorted((low, high), key=lambda q: q.value)
     marked = word in ("between", "from", "ranging", "of") and word != "of"
     span = tokens[-1][1:] if marked else (low.span[1], high.span[0])
-    return Condition(
-        "between", first.value, first.unit, second.value, cast(tuple[int, int], span), (low.span[0], high.span[1])
-    )
+    return Condition("between", first.value, first.unit, second.value, span, (low.span[0], high.span[1]))
 
 
 def _operator(query: str, floor: int, quantity: Quantity, ceiling: int) -> tuple[Operator, tuple[int, int] | None]:

@@ -7,12 +7,14 @@ or slashes are dates and telephone numbers.
 
 from __future__ import annotations
 
+import itertools
 import re
 
-from numcolbert.quantities.numbers import ANCHOR, LETTER_SCALES, SPACES, Number, read_number, rescale, skip_run
+from numcolbert.quantities.nouns import word_set
+from numcolbert.quantities.numbers import ANCHOR, SPACES, Number, read_number, rescale, skip_run
 from numcolbert.quantities.quantity import Quantity
 from numcolbert.quantities.unit_grammar import read_noun_after, read_unit
-from numcolbert.quantities.units import CLASSES, PREFIXES
+from numcolbert.quantities.unit_tables import CLASSES, PREFIXES
 
 _SIGNS = frozenset("¢$£€¥₹₩₪₽₺₴₦₱₫฿₿₤")
 _SIGN_BEFORE = re.compile(r"(?:[A-Z][A-Za-z.]{0,3})?[¢$£€¥₹₩₪₽₺₴₦₱₫฿₿₤][ \u00a0\u2009\u202f]?$")
@@ -31,9 +33,9 @@ _CLOCK_AFTER = re.compile(r"[ ]?(?:a\.m\.|p\.m\.|am\b|pm\b|AM\b|PM\b|gmt\b|GMT\b
 _HYPHEN_NAME = re.compile(r"[-‐‑](?!to-|to |and-|or-)[A-Za-z]")
 _LISTED = re.compile(r"([0-9]{1,15}),(?:[0-9]{1,2}|[0-9]{4,15})(?![0-9.,])")
 _ORDINAL_SCALE = re.compile(r"[ -](?:hundred|thousand|million|billion)th")
-_ATTACHED_CODES = frozenset(
-    "EUR USD GBP Rs Rs. INR AUD CAD CHF JPY SEK NOK DKK DM CNY RMB HKD SGD NZD ZAR BRL SFr FFr".split()
-)
+_ATTACHED_CODES = word_set("""
+EUR USD GBP Rs Rs. INR AUD CAD CHF JPY SEK NOK DKK DM CNY RMB HKD SGD NZD ZAR BRL SFr FFr
+""")
 _SHARE_OF = re.compile(r"[ ](?:of|the|its|their|his|her|our|all)[ ]")
 _BRACKETED = re.compile(r"\([0-9]{1,3}(?:[ ]?[,;–-][ ]?[0-9]{1,3}){0,20}\)")
 _PHONE = re.compile(r"[0-9]{1,3}(?:[ .()-]{1,2}[0-9]{2,4}){2,5}(?![0-9])")
@@ -43,36 +45,34 @@ _HALF_PERIOD = re.compile(
 )
 _ACCOUNTING = re.compile(r"\(([0-9][0-9.,]*)\)")
 
-_LABELS = frozenset("""
+_LABELS = word_set("""
 type section sections sec figure figures fig figs table tables phase phases group groups grade grades stage chapter
 page pages pp no nos number numbers version versions class level model step visit appendix article articles rule
-regulation act flight route highway interstate room suite channel volume vol issue equation eq eqs ref refs reference
-references box part title block paragraph schedule example note annex clause item question exhibit form file panel
-protocol day days week weeks month year cycle cycles period cohort study experiment trial arm line lane platform gate files blocks tranche channel tables figs unit building
-apartment apt district division zone area chapter lot series size factor category tier theme aim hypothesis objective
-session module mark release patch edition chapter verse psalm windows ios android quarter q additional supplementary war iphone ipad galaxy boeing airbus nokia playstation xbox kindle
-""".split())  # fmt: skip
-_DECIMAL_LABELS = frozenset(
-    """
-section sections sec chapter version versions release table tables figure figures fig figs appendix article v paragraph
-clause item step rule software equation eq exhibit annex
-""".split()
-)
-_SOFTWARE = frozenset(
-    """
+regulation act flight route highway interstate room suite channel volume vol issue equation eq eqs ref refs
+reference references box part title block paragraph schedule example note annex clause item question exhibit form
+file panel protocol day days week weeks month year cycle cycles period cohort study experiment trial arm line lane
+platform gate files blocks tranche channel tables figs unit building apartment apt district division zone area
+chapter lot series size factor category tier theme aim hypothesis objective session module mark release patch
+edition chapter verse psalm windows ios android quarter q additional supplementary war iphone ipad galaxy boeing
+airbus nokia playstation xbox kindle
+""")
+_DECIMAL_LABELS = word_set("""
+section sections sec chapter version versions release table tables figure figures fig figs appendix article v
+paragraph clause item step rule software equation eq exhibit annex
+""")
+_SOFTWARE = word_set("""
 SPSS SAS Stata STATA R Python Windows Java Linux Android iOS Ubuntu MATLAB Matlab Prism Excel Chrome Firefox RevMan
 macOS PHP Ruby MedDRA CTCAE Debian Fedora Kubernetes Node PostgreSQL MySQL TensorFlow PyTorch Perl
-""".split()
-)
-_SENTENCE_WORDS = frozenset("""
-a an the in on at to for from with by as of and or but if when while after before during since until about over under
-between among all both only some more most less least nearly almost around approximately exactly roughly than up down
-net shr shrs revs sales avg qtr mths year profit loss assets loans deposits oper revenue revenues total income turnover
-dividend div pay record payout earnings ebitda eps production output age aged mean median sd se n bmi ci or hr rr iqr
-range score is was were are has had have that which who it he she they we there these those this its their our
-says said plus minus versus vs was totals totaling rose fell gained lost closed up down
-another every each per nine male female men women patients participants of
-""".split())  # fmt: skip
+""")
+_SENTENCE_WORDS = word_set("""
+a an the in on at to for from with by as of and or but if when while after before during since until about over
+under between among all both only some more most less least nearly almost around approximately exactly roughly than
+up down net shr shrs revs sales avg qtr mths year profit loss assets loans deposits oper revenue revenues total
+income turnover dividend div pay record payout earnings ebitda eps production output age aged mean median sd se n
+bmi ci or hr rr iqr range score is was were are has had have that which who it he she they we there these those this
+its their our says said plus minus versus vs was totals totaling rose fell gained lost closed up down another every
+each per nine male female men women patients participants of
+""")
 
 
 class _Mention:
@@ -241,9 +241,9 @@ def _read_mention(text: str, start: int, previous: _Mention | None, floor: int) 
             mention.end = unit[2]
     else:  # "$5 dollars", "US$ 5 million U.S. dollars" say the unit twice
         unit = read_unit(text, number)
-        if unit is not None and unit[0] == mention.unit:
-            mention.end = unit[2]
-        elif unit is not None and unit[0] in ("USD", "USD_cent") and CLASSES[mention.unit or ""] == "money":
+        if (unit is not None and unit[0] == mention.unit) or (
+            unit is not None and unit[0] in ("USD", "USD_cent") and CLASSES[mention.unit or ""] == "money"
+        ):
             mention.end = unit[2]
 
     if mention.unit is None and number.scale == 0 and (comma := _LISTED.match(text, number.start)):
@@ -255,9 +255,9 @@ def _read_mention(text: str, start: int, previous: _Mention | None, floor: int) 
             number.end,
             number.end,
         )
-    if mention.unit is None and not _bare_number_stands(text, number, mention, yearlike):
-        mention.keep = False
-    elif mention.unit is not None and not mention.prefix and not _unit_stands(text, number, mention):
+    if (mention.unit is None and not _bare_number_stands(text, number, mention, yearlike)) or (
+        mention.unit is not None and not mention.prefix and not _unit_stands(text, number, mention)
+    ):
         mention.keep = False
     if mention.keep and mention.start == number.start and _labelled(text, start, mention):
         mention.keep = False
@@ -337,7 +337,7 @@ def _bare_number_stands(text: str, number: Number, mention: _Mention, yearlike: 
     """Tell whether a number without a unit is a quantity at all."""
     end = number.end
     after = text[end] if end < len(text) else ""
-    if after.isalpha() or after in ("_", "€") or after == ":" and end + 1 < len(text) and text[end + 1].isdigit():
+    if after.isalpha() or after in ("_", "€") or (after == ":" and end + 1 < len(text) and text[end + 1].isdigit()):
         return False
     if after == "." and end + 1 < len(text) and text[end + 1].isalpha() and number.plain:
         return False
@@ -437,8 +437,8 @@ def _labelled(text: str, start: int, mention: _Mention) -> bool:
         return False
     if word in _SOFTWARE:
         return True
-    return (
-        word[0].isupper() and lower not in _SENTENCE_WORDS or any(c.isupper() for c in word[1:]) and not word.isupper()
+    return (word[0].isupper() and lower not in _SENTENCE_WORDS) or (
+        any(c.isupper() for c in word[1:]) and not word.isupper()
     )
 
 
@@ -494,7 +494,7 @@ _LIST = frozenset({", ", ","})
 
 def _join_neighbours(text: str, mentions: list[_Mention]) -> None:
     joints = [""]
-    for left, right in zip(mentions, mentions[1:], strict=False):
+    for left, right in itertools.pairwise(mentions):
         gap = right.start - left.end
         joints.append(text[left.end : right.start] if 0 < gap <= 9 else "")
     joints.append("")

@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+
+def word_set(text: str) -> frozenset[str]:
+    """Split a list of words.
+
+    Parameters
+    ----------
+    text
+        Words between spaces.
+
+    Returns
+    -------
+    frozenset of str
+    """
+    return frozenset(text.split())
+
+
 _IRREGULAR = {
     "people": "person", "children": "child", "men": "man", "women": "woman", "lives": "life", "feet": "foot",
     "teeth": "tooth", "mice": "mouse", "geese": "goose", "wives": "wife", "halves": "half", "leaves": "leaf",
@@ -23,42 +39,43 @@ _IRREGULAR = {
 
 # Singular nouns that are counted so often that they may stand behind an adjective ("200 adult patients"), behind a
 # hyphen ("a 12-item scale") or alone after "one".
-_COMMON = """
-beat breath cell copy account adult admission adverse-event aircraft animal apartment arm article asset baby bag bale bank barrel bed bond
-book bottle box boy branch brand building bus calf capsule car cargo carton case cell center centre child church city
-claim clinic club code company component computer consumer contract copy country couple course creditor crew
-customer cycle dealer death debenture director doctor dose driver drop egg elderly election employee employer
+_COMMON = word_set("""
+beat breath cell copy account adult admission aircraft animal apartment arm article asset baby bag bale bank barrel
+bed bond book bottle box boy branch brand building bus calf capsule car cargo carton case cell center centre child
+church city claim clinic club code company component computer consumer contract copy country couple course creditor
+crew customer cycle dealer death debenture director doctor dose driver drop egg elderly election employee employer
 employment engine episode equation event executive factory family farm farmer fatality female field film firm fish
 flight foal fund game garden girl group head hectare hen hog holder home horse hospital hotel household house
 individual infant infection injection injury institution investigator investor issue item job judge kid lamp lawsuit
 lawyer lender life line loan location lot machine male man manager market meeting member microarray mine mortgage
 mouse movie nation night nurse office officer option order outlet owner package page pair panel parcel parent
 participant partner party passenger patient penny people person phone physician piece pig pill plane plant player
-pocket point policy policyholder port position product project property province question rat refinery region
-layer seat door resident respondent responder restaurant room route sailor sample school seat sector session share shareholder sheep
-ship shipment shop sibling site smoker soldier species staff stage state station stock store street strike student
-study subject subscriber subsidiary supermarket supplier survivor system tablet tanker taxpayer teacher team
-terminal test theatre ticket time train trial tree truck tumor twin unit university user van vehicle vessel vial
-village visit visitor volunteer vote voter warrant warehouse well woman word worker workstation year zone
-""".split()
+pocket point policy policyholder port position product project property province question rat refinery region layer
+seat door resident respondent responder restaurant room route sailor sample school seat sector session share
+shareholder sheep ship shipment shop sibling site smoker soldier species staff stage state station stock store
+street strike student study subject subscriber subsidiary supermarket supplier survivor system tablet tanker
+taxpayer teacher team terminal test theatre ticket time train trial tree truck tumor twin unit university user van
+vehicle vessel vial village visit visitor volunteer vote voter warrant warehouse well woman word worker workstation
+year zone
+""")
 
 # Words that end in s (or look like a plural) and never name counted things after a number.
-_NOT_NOUNS = frozenset("""
+_NOT_NOUNS = word_set("""
 is was has does this its his hers theirs ours yours us as less plus minus versus vs yes thus always perhaps across
 towards besides sometimes afterwards previous various afterward backwards forwards upwards downwards onwards besides
 unless whereas ours os sales earnings says shows remains rises falls gains comes goes gets gives takes makes runs
 represents includes indicates suggests means occurs requires needs seems appears reflects follows becomes begins
-continues ends exists differs corresponds compares receives equals exceeds contains provides applies helps lies stands
-overseas respectively news mathematics physics economics politics statistics plc inc corp perhaps nevertheless
-nonetheless is. alias bias basis axis status focus consensus surplus plus gross across express business process access
-success loss press mass class pass cross less ness address congress progress excess stress analysis diagnosis
-hypothesis thesis crisis emphasis apparatus virus campus bonus census corpus locus nexus radius sinus versus
-jones reuters dow charles james texas kansas arkansas illinois thomas paris los des les las mars venus aids
+continues ends exists differs corresponds compares receives equals exceeds contains provides applies helps lies
+stands overseas respectively news mathematics physics economics politics statistics plc inc corp perhaps
+nevertheless nonetheless is. alias bias basis axis status focus consensus surplus plus gross across express business
+process access success loss press mass class pass cross less ness address congress progress excess stress analysis
+diagnosis hypothesis thesis crisis emphasis apparatus virus campus bonus census corpus locus nexus radius sinus
+versus jones reuters dow charles james texas kansas arkansas illinois thomas paris los des les las mars venus aids
 diabetes rabies herpes measles mumps scabies hers whose those these because else otherwise
-""".split())  # fmt: skip
+""")
 
 
-_INVARIANT = frozenset("aircraft spacecraft sheep fish species staff series cattle head offspring personnel".split())
+_INVARIANT = word_set("aircraft spacecraft sheep fish species staff series cattle head offspring personnel")
 
 
 def _singular(noun: str) -> str:

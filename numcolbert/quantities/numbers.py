@@ -36,7 +36,10 @@ SCALES = {
 LETTER_SCALES = {"k": 3, "K": 3, "m": 6, "M": 6, "MM": 6, "b": 9, "B": 9, "t": 12, "T": 12, "cr": 7}
 """Letters that scale money ("$10k", "£5m") and, attached, a few other things; elsewhere they are units."""
 
-_ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"  # noqa: E501
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven "
+    "twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+)
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SMALL = {word: i for i, word in enumerate(_ONES.split())} | {w: 10 * i for i, w in enumerate(_TENS.split(), start=2)}
 _SMALL["fourty"] = 40
@@ -350,7 +353,13 @@ def _read_cardinal(text: str, start: int) -> Number | None:
             after_big = False
         elif word == "hundred" and 0 < current < 100:
             current, tens, after_big = current * 100, False, True
-        elif word in SCALES and word != "hundred" and found.group() != "mN" and current >= 0 and SCALES[word] < last_scale:
+        elif (
+            word in SCALES
+            and word != "hundred"
+            and found.group() != "mN"
+            and current >= 0
+            and SCALES[word] < last_scale
+        ):
             last_scale = SCALES[word]
             total += current * 10.0**last_scale
             current, tens, after_big = -1.0, False, True

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from numcolbert.quantities.nouns import COUNT_NOUNS
+from numcolbert.quantities.nouns import COUNT_NOUNS, word_set
 from numcolbert.quantities.numbers import NUMBER_WORDS, SPACES, Number
-from numcolbert.quantities.units import CLASSES, MULTIWORD, SYMBOLS, WORDS, compose
+from numcolbert.quantities.unit_tables import CLASSES, MULTIWORD, SYMBOLS, WORDS
+from numcolbert.quantities.units import compose, decompose
 
 UnitMatch = tuple[str, int, int]
 """Unit name, start and end."""
@@ -30,23 +31,19 @@ _INCH_NEXT = re.compile(
 _PHRASE_WORD = re.compile(r"[ ]([A-Za-z][A-Za-z0-9®™'’‐‑-]{0,30})(?![A-Za-z0-9])")
 _DOTTED = re.compile(r"(?:[A-Za-z]\.){2,3}[ ][A-Za-z]{2,10}(?![A-Za-z])")
 _WORD_GOES_ON = ("-", "'", "’", "‐", "‑")
-_HEADINGS = frozenset(
-    """
+_HEADINGS = word_set("""
 assets loans deposits orders results sales revs shrs earnings revenues profits loss reuters series six dividends
 losses funds methods patients participants subjects groups measures values reserves stocks exports imports bookings
-avg oper net shr year qtr mths note note qtly prior backlog half turnover div pretax current first second third fourth
-receipts premiums investments backlogs operations figures totals notes reuter
-""".split()
-)
+avg oper net shr year qtr mths note note qtly prior backlog half turnover div pretax current first second third
+fourth receipts premiums investments backlogs operations figures totals notes reuter
+""")
 _PEOPLES = ("ans", "crats", "ists", "cans")
-_PRONOMINAL = frozenset(
-    """
+_PRONOMINAL = word_set("""
 dealer trader analyst source official economist banker broker time day year thing way man woman person side hand
 country company firm bank city state country question point area case factor group unit executive
-""".split()
-)
-_COMPARING = frozenset("fewer more other additional".split())
-_HYPHEN_NOT_NOUNS = frozenset("way fold time tier off plus stop size shot third half some fits thirds quarters".split())
+""")
+_COMPARING = word_set("fewer more other additional")
+_HYPHEN_NOT_NOUNS = word_set("way fold time tier off plus stop size shot third half some fits thirds quarters")
 
 _NEED_ATTACHED = frozenset(
     {"A", "C", "F", "p", "M", "N", "B", "cd", "st", "a", "c", "mi", "at", "kb", "Mb", "gr", "bl"}
@@ -56,14 +53,15 @@ _CLAUSE_END = re.compile(r"[.,;:)\]]|$|/[A-Za-z]|[ ](?:and|or|to|for|at|in|of|wa
 _RATE_NOUNS = frozenset(
     {"beat", "breath", "cell", "copy", "revolution", "cycle", "stroke", "step", "count", "particle"}
 )
-_FUNCTION_WORDS = frozenset("""
-a an the and or but nor of in on at to for from with by as than that which who whom whose when where while if then is
-are was were be been being has have had do does did will would can could may might shall should must not no it its he
-she they we you i his her their our your this these those there here so yet also only each per over under between
-during after before since until about into out up down off vs versus compared plus minus more less fewer all
+_FUNCTION_WORDS = word_set("""
+a an the and or but nor of in on at to for from with by as than that which who whom whose when where while if then
+is are was were be been being has have had do does did will would can could may might shall should must not no it
+its he she they we you i his her their our your this these those there here so yet also only each per over under
+between during after before since until about into out up down off vs versus compared plus minus more less fewer all
 both either neither said says according because against among within without through via such same other others et
-including later earlier ago percent pct following due using including whose thereof vs. ones verses tues thurs respectively today yesterday tomorrow
-""".split())  # fmt: skip
+including later earlier ago percent pct following due using including whose thereof vs. ones verses tues thurs
+respectively today yesterday tomorrow
+""")
 
 
 def read_unit(text: str, number: Number, *, sentence_year: bool = False) -> UnitMatch | None:
@@ -89,7 +87,7 @@ def read_unit(text: str, number: Number, *, sentence_year: bool = False) -> Unit
     if text[position] == "+" and position + 1 < len(text):  # "65+ years"
         position += 1
     gap = text[position]
-    hyphen = gap == "-" or gap == "‐"
+    hyphen = gap in "-‐"
     attached = not (hyphen or gap in SPACES or gap == "\n")
     if not attached:
         position += 1
@@ -118,9 +116,9 @@ def read_unit(text: str, number: Number, *, sentence_year: bool = False) -> Unit
     name, end, symbol = atom
     if CLASSES.get(name) in ("money", "percent"):
         return name, position, end
-    if name not in CLASSES and " " not in name and not symbol and name not in _RATE_NOUNS:
-        if not text.startswith("/", end):
-            return name, position, end
+    counted = name not in CLASSES and " " not in name and name not in _RATE_NOUNS
+    if counted and not symbol and not text.startswith("/", end):
+        return name, position, end
     factors, end = _with_exponent(text, name, end, symbol)
     tail = _read_tail(text, factors, position, end)
     if tail is not None:
@@ -193,9 +191,9 @@ def _read_atom(
         and slashed.group() in SYMBOLS
     ):
         return SYMBOLS[slashed.group()], slashed.end(), True
-    if end < len(text) and text[end] == "." and (dotted := _DOTTED.match(text, position)):
-        if (name := WORDS.get(dotted.group().lower())) is not None:
-            return name, dotted.end(), False
+    dotted = _DOTTED.match(text, position) if end < len(text) and text[end] == "." else None
+    if dotted is not None and (name := WORDS.get(dotted.group().lower())) is not None:
+        return name, dotted.end(), False
     name = SYMBOLS.get(word)
     if len(word) == 1 and text.startswith(".", end) and end + 1 < len(text) and text[end + 1].isalpha():
         name = None  # "U.S."
@@ -303,8 +301,6 @@ def _hyphenated_noun(word: str) -> bool:
 
 def _with_exponent(text: str, name: str, end: int, symbol: bool) -> tuple[dict[str, int], int]:
     if " " in name:
-        from numcolbert.quantities.units import decompose  # noqa: PLC0415
-
         return dict(decompose(name)), end
     if symbol:
         if (found := _EXPONENT.match(text, end)) and (text[end] in "^*²³" or CLASSES.get(name) == "length"):

@@ -1,0 +1,328 @@
+"""What is read as a quantity, kind by kind, and what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from numcolbert.quantities import extract_quantities
+
+CASES = Path(os.environ.get("NUMCOLBERT_CASES") or Path(__file__).resolve().parents[3] / "shared" / "cases")
+
+# text -> (value, unit, surface) of every quantity in it
+READ = {
+    "sales of 1.2 billion U.S. dollars": [(1200000000.0, "USD", "1.2 billion U.S. dollars")],
+    "about US$3.5 bn in debt": [(3500000000.0, "USD", "US$3.5 bn")],
+    "A$2.3 billion deal": [(2300000000.0, "AUD", "A$2.3 billion")],
+    "HK$45 million": [(45000000.0, "HKD", "HK$45 million")],
+    "C$1.25": [(1.25, "CAD", "C$1.25")],
+    "Rs. 500": [(500, "INR", "Rs. 500")],
+    "Rs.500": [(500, "INR", "Rs.500")],
+    "₹12,34,567": [(1234567, "INR", "₹12,34,567")],
+    "Rs 3.5 lakh crore": [(3500000000000.0, "INR", "Rs 3.5 lakh crore")],
+    "5 lakh rupees": [(500000.0, "INR", "5 lakh rupees")],
+    "USD 12.5m": [(12500000.0, "USD", "USD 12.5m")],
+    "12.5 million USD": [(12500000.0, "USD", "12.5 million USD")],
+    "€5m": [(5000000.0, "EUR", "€5m")],
+    "5 €": [(5, "EUR", "5 €")],
+    "€ 1.234.567,89": [(1234567.89, "EUR", "€ 1.234.567,89")],
+    "1 234,5 kg": [(1234.5, "kilogram", "1 234,5 kg")],
+    "1 234 567 people": [(1234567, "person", "1 234 567 people")],
+    "¥1,000": [(1000, "JPY", "¥1,000")],
+    "10,000 yen": [(10000, "JPY", "10,000 yen")],
+    "£1.5m": [(1500000.0, "GBP", "£1.5m")],
+    "1.5 mln stg": [(1500000.0, "GBP", "1.5 mln stg")],
+    "25p a share": [(25, "GBP_penny", "25p")],
+    "12.5 pence": [(12.5, "GBP_penny", "12.5 pence")],
+    "50 cents": [(50, "USD_cent", "50 cents")],
+    "DM 12.50": [(12.5, "DEM", "DM 12.50")],
+    "400 mln marks": [(400000000.0, "DEM", "400 mln marks")],
+    "-$5 million": [(-5000000.0, "USD", "-$5 million")],
+    "$-5 million": [(-5000000.0, "USD", "$-5 million")],
+    "$(1,234)": [(-1234, "USD", "$(1,234)")],
+    "(£3.4bn)": [(3400000000.0, "GBP", "£3.4bn")],
+    "minus 5 degrees Celsius": [(-5, "degree_Celsius", "minus 5 degrees Celsius")],
+    "−3.2%": [(-3.2, "percent", "−3.2%")],
+    "3.5 x 10^6 cells": [(3500000.0, "cell", "3.5 x 10^6 cells")],
+    "1.2e-3 mol/L": [(0.0012, "mole / liter", "1.2e-3 mol/L")],
+    "6.02×10^23": [(6.02e23, None, "6.02×10^23")],
+    "half a million people": [(500000.0, "person", "half a million people")],
+    "a quarter of a million dollars": [(250000, "USD", "a quarter of a million dollars")],
+    "half a dozen eggs": [(6, "egg", "half a dozen eggs")],
+    "two dozen eggs": [(24, "egg", "two dozen eggs")],
+    "a dozen eggs": [(12, "egg", "a dozen eggs")],
+    "a hundred people": [(100, "person", "a hundred people")],
+    "one hundred and twenty-five thousand barrels": [
+        (125000, "barrel", "one hundred and twenty-five thousand barrels")
+    ],
+    "two and a half million euros": [(2500000.0, "EUR", "two and a half million euros")],
+    "three quarters of the patients": [(0.75, None, "three quarters")],
+    "two-thirds of the shares": [(0.6666666666666666, None, "two-thirds")],
+    "one third of patients": [(0.3333333333333333, None, "one third")],
+    "three million two hundred thousand": [(3200000.0, None, "three million two hundred thousand")],
+    "one point five million": [(1500000.0, None, "one point five million")],
+    "fifteen hundred workers": [(1500, "worker", "fifteen hundred workers")],
+    "½ cup of sugar": [(0.5, "cup", "½ cup")],
+    "3½ hours": [(3.5, "hour", "3½ hours")],
+    "3 ½ inches": [(3.5, "inch", "3 ½ inches")],
+    "1/2 mile": [(0.5, "mile", "1/2 mile")],
+    "5-3/8 pct": [(5.375, "percent", "5-3/8 pct")],
+    "half an hour": [(0.5, "hour", "half an hour")],
+    "a half mile": [(0.5, "mile", "a half mile")],
+    "a half-mile walk": [(0.5, "mile", "a half-mile")],
+    "70 mg/m2/day": [(70, "milligram / day / meter ** 2", "70 mg/m2/day")],
+    "30 kg/m²": [(30, "kilogram / meter ** 2", "30 kg/m²")],
+    "9.8 m/s^2": [(9.8, "meter / second ** 2", "9.8 m/s^2")],
+    "9.8 m s-2": [(9.8, "meter / second ** 2", "9.8 m s-2")],
+    "5 mL kg-1 min-1": [(5, "milliliter / kilogram / minute", "5 mL kg-1 min-1")],
+    "120 km per hour": [(120, "kilometer / hour", "120 km per hour")],
+    "60 miles per hour": [(60, "mile / hour", "60 miles per hour")],
+    "65 mph": [(65, "mile / hour", "65 mph")],
+    "72 beats per minute": [(72, "beat / minute", "72 beats per minute")],
+    "72 bpm": [(72, "beat / minute", "72 bpm")],
+    "350 cells/µL": [(350, "cell / microliter", "350 cells/µL")],
+    "100 IU/mL": [(100, "international_unit / milliliter", "100 IU/mL")],
+    "40 U/L": [(40, "enzyme_unit / liter", "40 U/L")],
+    "140 mEq/L": [(140, "milliequivalent / liter", "140 mEq/L")],
+    "7.5 mmol/l": [(7.5, "millimole / liter", "7.5 mmol/l")],
+    "120/80 mm Hg": [(120, "millimeter_Hg", "120"), (80, "millimeter_Hg", "80 mm Hg")],
+    "mean 12.3 ± 4.5 mg/dL": [(12.3, "milligram / deciliter", "12.3"), (4.5, "milligram / deciliter", "4.5 mg/dL")],
+    "(n = 120)": [(120, None, "120")],
+    "p < 0.001": [(0.001, None, "0.001")],
+    "P=.05": [(0.05, None, ".05")],
+    "BMI ≥ 30 kg/m2": [(30, "kilogram / meter ** 2", "30 kg/m2")],
+    "50 sq ft": [(50, "foot ** 2", "50 sq ft")],
+    "1,200 square feet": [(1200, "foot ** 2", "1,200 square feet")],
+    "a 43,000 square foot unit": [(43000, "foot ** 2", "43,000 square foot")],
+    "2 cubic meters": [(2, "meter ** 3", "2 cubic meters")],
+    "5 cc of saline": [(5, "cubic_centimeter", "5 cc")],
+    "98.6°F": [(98.6, "degree_Fahrenheit", "98.6°F")],
+    "37 °C": [(37, "degree_Celsius", "37 °C")],
+    "37 degrees": [(37, "degree", "37 degrees")],
+    "300 K": [(300, "kelvin", "300 K")],
+    "a 5-km run": [(5, "kilometer", "5-km")],
+    "a 10-mg tablet": [(10, "milligram", "10-mg")],
+    "2-year-old child": [(2, "year", "2-year")],
+    "a 12-member board": [(12, "member", "12-member")],
+    "a one-billion-dlr offering": [(1000000000.0, "USD", "one-billion-dlr")],
+    "a $500-million bond": [(500000000.0, "USD", "$500-million")],
+    "a 1.5-billion-dollar deal": [(1500000000.0, "USD", "1.5-billion-dollar")],
+    "10 to 15 mln dlrs": [(10000000.0, "USD", "10"), (15000000.0, "USD", "15 mln dlrs")],
+    "$5-10 million": [(5000000.0, "USD", "$5"), (10000000.0, "USD", "10 million")],
+    "$5 to $10 million": [(5000000.0, "USD", "$5"), (10000000.0, "USD", "$10 million")],
+    "from 900,000 to 1.2 mln barrels": [(900000, "barrel", "900,000"), (1200000.0, "barrel", "1.2 mln barrels")],
+    "18–65 years": [(18, "year", "18"), (65, "year", "65 years")],
+    "2 or 3 weeks": [(2, "week", "2"), (3, "week", "3 weeks")],
+    "5%-10%": [(5, "percent", "5%"), (10, "percent", "10%")],
+    "10mg-20mg": [(10, "milligram", "10mg"), (20, "milligram", "20mg")],
+    "two to three times": [(2, "time", "two"), (3, "time", "three times")],
+    "3 x 4 cm": [(3, "centimeter", "3"), (4, "centimeter", "4 cm")],
+    "25 bps": [(25, "basis_point", "25 bps")],
+    "50 bp cut": [(50, "basis_point", "50 bp")],
+    "2 percentage points": [(2, "percentage_point", "2 percentage points")],
+    "100k users": [(100000, "user", "100k users")],
+    "3.5m people": [(3500000.0, "person", "3.5m people")],
+    "2M downloads": [(2000000.0, "download", "2M downloads")],
+    "16 GB of RAM": [(16, "gigabyte", "16 GB")],
+    "16GB": [(16, "gigabyte", "16GB")],
+    "3.2 GHz": [(3.2, "gigahertz", "3.2 GHz")],
+    "100 Mbit/s": [(100, "megabit / second", "100 Mbit/s")],
+    "5000 mAh battery": [(5000, "milliampere_hour", "5000 mAh")],
+    "250 kWh/year": [(250, "kilowatt_hour / year", "250 kWh/year")],
+    "1.1 mln bpd": [(1100000.0, "barrel / day", "1.1 mln bpd")],
+    "2,000 barrels per day": [(2000, "barrel / day", "2,000 barrels per day")],
+    "2,000 barrels a day": [(2000, "barrel", "2,000 barrels")],
+    "50 lbs": [(50, "pound", "50 lbs")],
+    "6 ft 2 in": [(6, "foot", "6 ft"), (2, "inch", "2 in")],
+    "20 tons": [(20, "ton", "20 tons")],
+    "30,000 long tons": [(30000, "long_ton", "30,000 long tons")],
+    "100 troy ounces": [(100, "troy_ounce", "100 troy ounces")],
+    "a 50-50 venture": [(50, None, "50"), (50, None, "50")],
+    "Net 1,234,000 vs 456,000": [(1234000, None, "1,234,000"), (456000, None, "456,000")],
+    "Shr 1.05 dlrs vs 98 cts": [(1.05, "USD", "1.05 dlrs"), (98, "USD_cent", "98 cts")],
+    "up 1/8": [(0.125, None, "1/8")],
+    "off 2-1/4 at 35-7/8": [(2.25, None, "2-1/4"), (35.875, None, "35-7/8")],
+    "1,000 fewer jobs": [(1000, "job", "1,000 fewer jobs")],
+    "100 percent": [(100, "percent", "100 percent")],
+    "100-percent owned": [(100, "percent", "100-percent")],
+    "12,5 %": [(12.5, "percent", "12,5 %")],
+    "0.5-1.0 mg": [(0.5, "milligram", "0.5"), (1, "milligram", "1.0 mg")],
+    "10'000 CHF": [(10000, "CHF", "10'000 CHF")],
+    "2,000 Swiss francs": [(2000, "CHF", "2,000 Swiss francs")],
+    "3 bn kronor": [(3000000000.0, "SEK", "3 bn kronor")],
+    "SEK 2.1 bn": [(2100000000.0, "SEK", "SEK 2.1 bn")],
+    "EUR5.2m": [(5200000.0, "EUR", "EUR5.2m")],
+    "KRW 1.2 trillion": [(1200000000000.0, "KRW", "KRW 1.2 trillion")],
+    "200 mA": [(200, "milliampere", "200 mA")],
+    "5 V": [(5, "volt", "5 V")],
+    "60 W": [(60, "watt", "60 W")],
+    "1.5 T MRI": [(1.5, "tesla", "1.5 T")],
+    "10 nm": [(10, "nanometer", "10 nm")],
+    "400 mg t.i.d.": [(400, "milligram", "400 mg")],
+    "4 h post-dose": [(4, "hour", "4 h")],
+    "30 s rest": [(30, "second", "30 s")],
+    "100 m sprint": [(100, "meter", "100 m")],
+    "4 °C": [(4, "degree_Celsius", "4 °C")],
+    "a 7 day course": [(7, "day", "7 day")],
+    "24-hour": [(24, "hour", "24-hour")],
+    "1000 ppm": [(1000, "ppm", "1000 ppm")],
+    "75 dB": [(75, "decibel", "75 dB")],
+    "3.5 GPa": [(3.5, "gigapascal", "3.5 GPa")],
+    "3000 rpm": [(3000, "revolutions_per_minute", "3000 rpm")],
+    "1.5 million b/d": [(1500000.0, "barrel / day", "1.5 million b/d")],
+    "10 patients (12.5%)": [(10, "patient", "10 patients"), (12.5, "percent", "12.5%")],
+    "12 (35%) patients": [(12, "patient", "12"), (35, "percent", "35%")],
+    "three people": [(3, "person", "three people")],
+    "2,500 children": [(2500, "child", "2,500 children")],
+    "twenty women": [(20, "woman", "twenty women")],
+    "4 analyses": [(4, "analysis", "4 analyses")],
+    "5 countries": [(5, "country", "5 countries")],
+    "15 boxes": [(15, "box", "15 boxes")],
+    "6 heroes": [(6, "hero", "6 heroes")],
+    "7 knives": [(7, "knife", "7 knives")],
+    "8 viruses": [(8, "virus", "8 viruses")],
+    "9 classes": [(9, "class", "9 classes")],
+    "3 databases": [(3, "database", "3 databases")],
+    "2 glasses": [(2, "glass", "2 glasses")],
+    "1 patient died": [(1, "patient", "1 patient")],
+    "one mile": [(1, "mile", "one mile")],
+    "one percent": [(1, "percent", "one percent")],
+    "one billion": [(1000000000.0, None, "one billion")],
+}
+
+NOT_READ = [
+    "in the third quarter of 1987",
+    "the first half of 2019",
+    "1987",
+    "in 1986/87",
+    "1986-87",
+    "2012–2013",
+    "the 1980s",
+    "her 20s",
+    "May 5, 1987",
+    "5 May 1987",
+    "on 2021-03-04",
+    "12/31/86",
+    "at 10:30",
+    "10 am",
+    "0830 GMT",
+    "10:30 a.m.",
+    "Boeing 747",
+    "an F-16 jet",
+    "iPhone 11",
+    "Windows 10",
+    "Airbus A380",
+    "Python 3.11.7",
+    "version 2.1",
+    "v1.9",
+    "Galaxy S10",
+    "Formula 1",
+    "Intel Core i7",
+    "Chapter 11",
+    "Peugeot 205",
+    "PlayStation 5",
+    "Table 3",
+    "Fig. 2",
+    "Figures 2 and 3",
+    "(see section 3.2)",
+    "page 45",
+    "No. 10",
+    "number 7",
+    "Room 101",
+    "Article 50",
+    "Rule 144A",
+    "phase 3 trial",
+    "Phase II",
+    "grade 3 or 4 toxicity",
+    "group 1",
+    "week 12",
+    "days 1 and 8",
+    "+1 (555) 123-4567",
+    "555-123-4567",
+    "1-800-555-0199",
+    "(212) 555-0134",
+    "IL-6",
+    "H1N1",
+    "omega-3",
+    "CD4",
+    "CYP2C19",
+    "vitamin B12",
+    "5-HT3",
+    "25-hydroxyvitamin D",
+    "COVID-19",
+    "SARS-CoV-2",
+    "HbA1c",
+    "PM2.5",
+    "CO2",
+    "type 1 diabetes",
+    "the 1st quarter",
+    "21st century",
+    "4th",
+    "[12]",
+    "shown before (12, 14-16).",
+    "one of the patients",
+    "no one knew",
+    "one another",
+    "hundreds of people",
+    "a few hundred thousand bags",
+    "millions of dollars",
+    "several million",
+    "ISBN 978-3-16-148410-0",
+    "192.168.0.1",
+    "ZIP 90210",
+    "Highway 101",
+    "Route 66",
+    "G7 nations",
+    "It is a 24/7 service",
+    "a ratio of 2:1",
+    "a 3-for-2 split",
+    "three-for-one stock split",
+    "the 3D display",
+    "5G network",
+    "4K video",
+]
+
+
+@pytest.mark.parametrize("text", READ)
+def test_read(text: str) -> None:
+    found = [(q.value, q.unit, q.surface) for q in extract_quantities(text)]
+    assert found == [(pytest.approx(value, rel=1e-15), unit, surface) for value, unit, surface in READ[text]]
+
+
+@pytest.mark.parametrize("text", NOT_READ)
+def test_not_read(text: str) -> None:
+    assert extract_quantities(text) == []
+
+
+def test_spans_of_number_and_unit() -> None:
+    text = "up to EUR 10.2 mn, 5-10 mg/kg, $(4.2) million"
+    parts = [(text[slice(*q.value_span)], q.unit_span and text[slice(*q.unit_span)]) for q in extract_quantities(text)]
+    assert parts == [("10.2 mn", "EUR"), ("5", None), ("10", "mg/kg"), ("(4.2) million", "$")]
+
+
+def test_same_number_alone_and_in_a_sentence() -> None:
+    assert extract_quantities("5")[0].value == 5.0
+    assert extract_quantities("") == []
+
+
+def _cases() -> list[dict]:
+    path = CASES / "quantities.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
+
+
+@pytest.mark.skipif(not _cases(), reason=f"no case file in {CASES}: set NUMCOLBERT_CASES")
+def test_case_file() -> None:
+    for case in _cases():
+        found = extract_quantities(case["text"])
+        for wanted in case["quantities"]:
+            assert any(
+                q.value == wanted["value"] and q.unit in wanted["unit"] and q.surface == wanted["surface"]
+                for q in found
+            ), (case["text"], wanted)
+        for name in case["not_quantities"]:
+            start = case["text"].index(name)
+            overlapping = [q for q in found if q.span[0] < start + len(name) and start < q.span[1]]
+            assert overlapping == [], (case["text"], name)
