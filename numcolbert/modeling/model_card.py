@@ -481,7 +481,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     text = " ".join(str(value).split())
-    return re.sub(r"([\\`*_{}\[\]<>|#$])", r"\\\1", text)
+    text = re.sub(r"&(?=#?\w+;)", "&amp;", text)
+    return re.sub(r"([\\`*_{}\[\]<>|#$~])", r"\\\1", text)
 
 
 def _table(rows: Sequence[Sequence[Any]], left: int = 1) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from huggingface_hub import HfApi, snapshot_download
+from huggingface_hub import HfApi, get_token, snapshot_download
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -59,7 +59,10 @@ _TOKENIZER_FILES = (
     "vocab.txt",
     "vocab.json",
     "merges.txt",
-    "*.model",
+    "tokenizer.model",
+    "spiece.model",
+    "spm.model",
+    "sentencepiece.bpe.model",
     "chat_template.jinja",
 )
 _WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
@@ -71,6 +74,7 @@ _CONFIGURATION = (
     "model_card.json",
 )
 _SAVED = (*_CONFIGURATION, *_TOKENIZER_FILES, *_WEIGHTS, "README.md", "numerical_gate.py")
+_TERMS = ("LICENSE*", "NOTICE*")
 _MODULE_FOLDER = re.compile(r"\d+_(Transformer|Dense|NumericalGate|Pooling|Normalize)")
 
 
@@ -100,7 +104,7 @@ def is_model_file(path: str) -> bool:
 
 
 def model_files(folder: str | os.PathLike[str]) -> list[str]:
-    """List the files of a saved model: weights, configuration, tokenizer, card and the gate's code.
+    """List the files of a saved model: weights, configuration, tokenizer, card, the gate's code, and its licence.
 
     Parameters
     ----------
@@ -114,7 +118,7 @@ def model_files(folder: str | os.PathLike[str]) -> list[str]:
         optimizer states, tables) is not among them.
     """
     root = Path(folder)
-    files = [path.name for path in root.iterdir() if path.is_file() and _matches(path.name, _SAVED)]
+    files = [path.name for path in root.iterdir() if path.is_file() and _matches(path.name, (*_SAVED, *_TERMS))]
     for path in root.iterdir():
         if path.is_dir() and _MODULE_FOLDER.fullmatch(path.name):
             files += [
@@ -137,7 +141,7 @@ def check_destination(path: str | os.PathLike[str]) -> None:
     Raises
     ------
     OSError
-        If the path is a file or a mount point, or its parent folder is not writable.
+        If the path is a file, a mount point or the working folder, or its parent folder is not writable.
 
     Examples
     --------
@@ -150,6 +154,11 @@ def check_destination(path: str | os.PathLike[str]) -> None:
         raise OSError(
             f"{path} is a mount point, which cannot be replaced in one step: save into a folder inside it, such as "
             f"{Path(path) / 'model'}."
+        )
+    if target == Path.cwd() or target in Path.cwd().parents:
+        raise OSError(
+            f"{path} is the working folder, or holds it, and cannot be replaced: save into a folder inside it, such as "
+            "model."
         )
     parent = next(folder for folder in target.parents if folder.exists())
     if not os.access(parent, os.W_OK | os.X_OK):
@@ -453,7 +462,7 @@ def clean_token(token: bool | str | None) -> bool | str | None:
     Parameters
     ----------
     token
-        The token.
+        The token; None or True for the stored one, which is checked too.
 
     Returns
     -------
@@ -470,10 +479,10 @@ def clean_token(token: bool | str | None) -> bool | str | None:
     >>> clean_token(" hf_abc\n")
     'hf_abc'
     """
-    if not isinstance(token, str):
-        return token
-    token = token.strip()
-    if not re.fullmatch(r"[\x21-\x7e]+", token):
+    if isinstance(token, str):
+        token = token.strip()
+    used = get_token() if token is None or token is True else token
+    if isinstance(used, str) and not re.fullmatch(r"[\x21-\x7e]+", used):
         raise PermissionError(
             "The access token is empty or holds blanks or foreign characters: copy it again from "
             "https://huggingface.co/settings/tokens."

@@ -46,8 +46,8 @@ class Publication:
         Whether nothing was sent in fact.
     url
         Address of the commit or pull request; None if nothing had to be committed.
-    note
-        Something to know, such as a main branch that holds no model.
+    notes
+        What to know, such as a main branch that holds no model.
     """
 
     repo_id: str
@@ -59,7 +59,7 @@ class Publication:
     creates: bool = False
     dry_run: bool = False
     url: str | None = None
-    note: str | None = None
+    notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         where = self.repo_id + (f" at {self.revision}" if self.revision else "")
@@ -78,7 +78,9 @@ class Publication:
             lines.append(f"Unchanged on the Hub: {', '.join(self.unchanged)}")
         if self.left_out:
             lines.append(f"Not part of the model, left here: {', '.join(self.left_out)}")
-        lines += [line for line in (self.note, self.url) if line]
+        lines += self.notes
+        if self.url:
+            lines.append(self.url)
         return "\n".join(lines)
 
 
@@ -168,6 +170,9 @@ def publish(
         creates=info is None,
         dry_run=dry_run,
     )
+    card = contents.get("README.md", b"")
+    if isinstance(card, bytes) and b"\nlicense:" not in card:
+        publication.notes.append("The card names no licence: set the license of model.card, save, publish again.")
     for name, content in contents.items():
         if name in remote and _is_same(content, remote[name]):
             publication.unchanged.append(name)
@@ -206,7 +211,7 @@ def publish(
         publication.url = commit.pr_url if create_pr else commit.commit_url
         main, _ = _remote(api, repo_id, None)
         if main is not None and not any(_is_model(sibling.rfilename) for sibling in main.siblings or []):
-            publication.note = "The main branch holds no model yet: publish once without a revision, too."
+            publication.notes.append("The main branch holds no model yet: publish once without a revision, too.")
     return publication
 
 

@@ -93,10 +93,11 @@ def test_publishing_again_changes_nothing(hub: HubServer, saved: Path, gated_mod
 def test_sends_only_what_has_changed_and_deletes_what_is_gone(hub: HubServer, folder: Path) -> None:
     publish(folder, NAME)
     hub.upload(NAME, {"logo.png": b"png", "3_Dense/model.safetensors": b"old", "pytorch_model.bin": b"old"})
+    (folder / "LICENSE").write_text("Do as you like.")
     change_projection(folder, 0.5)
     uploads = hub.count("PUT", "/lfs/")
     publication = publish(folder, NAME)
-    assert list(publication.sent) == ["1_Dense/model.safetensors"]
+    assert list(publication.sent) == ["1_Dense/model.safetensors", "LICENSE"]
     assert publication.deleted == ["3_Dense/model.safetensors", "pytorch_model.bin"]
     assert hub.count("PUT", "/lfs/") == uploads + 1
     assert hub.repositories[NAME].history()[0] == "Update the model"
@@ -111,6 +112,7 @@ def test_a_dry_run_prints_what_would_be_sent_and_sends_nothing(
     monkeypatch.delenv("HF_TOKEN")
     assert main([str(saved), NAME, "--dry-run"]) == 0
     printed = capsys.readouterr().out
+    assert "The card names no licence" in printed
     for name in model_files(saved):
         assert f"  + {name} (" in printed
     assert f"Would create the repository {NAME}." in printed
@@ -156,8 +158,7 @@ def test_a_revision_is_a_branch_beside_the_main_one(hub: HubServer, folder: Path
 def test_a_first_publication_under_a_revision_says_that_the_main_branch_is_empty(hub: HubServer, saved: Path) -> None:
     publication = publish(saved, NAME, revision="v1.0")
     assert list(hub.files(NAME)) == [".gitattributes"]
-    assert publication.note is not None
-    assert "main branch holds no model yet" in publication.note
+    assert "main branch holds no model yet" in str(publication)
     assert ColBERT.from_pretrained(NAME, revision="v1.0", device="cpu").numerical_gate is not None
 
 
@@ -202,6 +203,7 @@ def test_each_obstacle_gets_a_sentence(
     folder = str(saved)
     assert "No access token is stored" in refusal(folder, NAME, token=None)
     assert "`hf auth login`" in refusal(folder, NAME, token=None)
+    assert "holds blanks or foreign characters" in refusal(folder, NAME, token="hf_Tökén")
     assert "refused the access token" in refusal(folder, NAME, token="hf_Wrong")
     assert "token with write permission" in refusal(folder, NAME, token=READER)
     assert "member of its organization" in refusal(folder, NAME, token=STRANGER)

@@ -209,9 +209,16 @@ def test_says_early_what_cannot_be_saved_into(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError, match="is a file, not a folder"):
         check_destination(tmp_path / "file")
+    (tmp_path / "model" / "inside").mkdir(parents=True)
+    for folder in ("model", "model/inside"):
+        monkeypatch.chdir(tmp_path / folder)
+        with pytest.raises(OSError, match=r"is the working folder, or holds it"):
+            check_destination(tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    check_destination("model")
     monkeypatch.setattr(os.path, "ismount", lambda path: True)
     with pytest.raises(OSError, match=r"mount point.*save into a folder inside it"):
-        check_destination(tmp_path)
+        check_destination(tmp_path / "model")
     monkeypatch.undo()
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(PermissionError, match="not writable"):
@@ -379,20 +386,19 @@ def test_a_file_too_large_leaves_the_old_model(tiny_model: ColBERT, tmp_path: Pa
     assert leftovers(target) == []
 
 
-def test_the_trainer_of_sentence_transformers_saves_and_goes_on(
-    tiny_model: ColBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_trainer_of_sentence_transformers_saves_and_goes_on(tiny_base: str, tmp_path: Path) -> None:
     from datasets import Dataset
     from pylate import losses, utils
     from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 
+    model = ColBERT(tiny_base, device="cpu", embedding_size=16, query_length=16, split_digits=True)
     triplets = Dataset.from_dict(
         {"query": ["over 5 kg"] * 4, "positive": ["It weighs 6 kg."] * 4, "negative": ["It weighs 4 kg."] * 4}
     )
 
     def trainer(steps: int) -> SentenceTransformerTrainer:
         return SentenceTransformerTrainer(
-            model=tiny_model,
+            model=model,
             args=SentenceTransformerTrainingArguments(
                 output_dir=str(tmp_path / "run"),
                 max_steps=steps,
@@ -404,17 +410,19 @@ def test_the_trainer_of_sentence_transformers_saves_and_goes_on(
                 disable_tqdm=True,
             ),
             train_dataset=triplets,
-            loss=losses.Contrastive(model=tiny_model),
-            data_collator=utils.ColBERTCollator(tiny_model.tokenize),
+            loss=losses.Contrastive(model=model),
+            data_collator=utils.ColBERTCollator(model.tokenize),
         )
 
     trainer(2).train()
     checkpoint = tmp_path / "run" / "checkpoint-2"
     assert {"optimizer.pt", "trainer_state.json", "model.safetensors"} <= {path.name for path in checkpoint.iterdir()}
-    assert ColBERT.from_pretrained(checkpoint, device="cpu").numerical_gate is not None
+    loaded = ColBERT.from_pretrained(checkpoint, device="cpu")
+    assert loaded.numerical_gate is not None
+    assert loaded.split_digits  # although the trainer has saved the tokenizer once more
     resumed = trainer(3)
     resumed.train(resume_from_checkpoint=str(checkpoint))
     assert resumed.state.global_step == 3
     # Saving into a checkpoint again keeps the states of the trainer.
-    tiny_model.save_pretrained(str(checkpoint))
+    model.save_pretrained(str(checkpoint))
     assert {"optimizer.pt", "trainer_state.json"} <= {path.name for path in checkpoint.iterdir()}
