@@ -37,6 +37,8 @@ _ATTACHED_CODES = word_set("""
 EUR USD GBP Rs Rs. INR AUD CAD CHF JPY SEK NOK DKK DM CNY RMB HKD SGD NZD ZAR BRL SFr FFr
 """)
 _SHARE_OF = re.compile(r"[ ](?:of|the|its|their|his|her|our|all)[ ]")
+_TABLE_ROW = re.compile(r"[ ](?:[0-9]|±|\([0-9]{1,3}(?:\.[0-9]+)?%?\))")
+_SQUARE = re.compile(r"\[[0-9]{1,3}(?:[ ]?[,;–-][ ]?[0-9]{1,3}){0,20}\]")
 _BRACKETED = re.compile(r"\([0-9]{1,3}(?:[ ]?[,;–-][ ]?[0-9]{1,3}){0,20}\)")
 _PHONE = re.compile(r"[0-9]{1,3}(?:[ .()-]{1,2}[0-9]{2,4}){2,5}(?![0-9])")
 _AREA_PHONE = re.compile(r"[0-9]{3}\)[ ]?[0-9]{3}[-. ][0-9]{4}(?![0-9])")
@@ -378,14 +380,14 @@ def _is_reference(text: str, start: int, number: Number, previous: _Mention | No
         return False
     if previous is not None and not previous.keep and previous.label and previous.end >= start - 2:
         return False
-    opening = text.rfind("(", max(0, start - 40), start)
+    opening = max(text.rfind("(", max(0, start - 40), start), text.rfind("[", max(0, start - 40), start))
     if opening < 0:
         return False
-    bracket = _BRACKETED.match(text, opening)
+    bracket = _BRACKETED.match(text, opening) or _SQUARE.match(text, opening)
     if bracket is None or bracket.end() < number.end:
         return False
     before = text[max(0, opening - 2) : opening].rstrip()
-    return not (before[-1:].isdigit() or before[-1:] in ("%", "°", "="))
+    return not (before[-1:].isdigit() or before[-1:] in ("%", "°", "=") or before == "CI")
 
 
 def _measured(text: str, start: int) -> bool:
@@ -410,6 +412,11 @@ def _unit_stands(text: str, number: Number, mention: _Mention) -> bool:
     return not (text[number.start] == "0" and number.end - number.start > 1)
 
 
+def _is_month(word: str) -> bool:
+    """Tell whether a word is a month; "may" and "march" are one with a capital only."""
+    return word.capitalize() in _MONTHS and (word[0].isupper() or (len(word) > 3 and word not in ("may", "march")))
+
+
 def _labelled(text: str, start: int, mention: _Mention) -> bool:
     """Tell whether the word before makes the number a name: "type 2", "Nokia 3310", "section 4.2", "February 22"."""
     if start < 2 or text[start - 1] not in SPACES:
@@ -425,9 +432,9 @@ def _labelled(text: str, start: int, mention: _Mention) -> bool:
         if number.words and number.scale == 0 and number.value <= 31:
             if unit_class != "time" and text[start].isupper() and word != "and" and not point:
                 return word[0].isupper() or lower in ("of", "the")  # "Group of Seven", "the Big Three"
-            return word in _MONTHS or (lower in _LABELS and unit_class in (None, "count"))
+            return _is_month(word) or (lower in _LABELS and unit_class in (None, "count"))
         return unit is None and number.scale == 0 and (lower in _DECIMAL_LABELS or word in _SOFTWARE)
-    if word in _MONTHS:
+    if _is_month(word):
         return mention.value <= 31 and (unit_class in (None, "count") or unit in ("week", "quarter", "day", "month"))
     if lower in _LABELS:
         if unit_class not in (None, "count"):
@@ -437,6 +444,8 @@ def _labelled(text: str, start: int, mention: _Mention) -> bool:
         return False
     if word in _SOFTWARE:
         return True
+    if _TABLE_ROW.match(text, number.end):
+        return False
     return (word[0].isupper() and lower not in _SENTENCE_WORDS) or (
         any(c.isupper() for c in word[1:]) and not word.isupper()
     )
@@ -512,6 +521,8 @@ def _join_neighbours(text: str, mentions: list[_Mention]) -> None:
     shared = False
     for i in range(len(mentions) - 1, 0, -1):
         left, right, joint = mentions[i - 1], mentions[i], joints[i]
+        if right.keep and not left.keep and _is_measure(right) and (joint in _RANGE or joint in _EITHER):
+            left.keep = _no_year_after_all(left, right)
         if not joint or not (left.keep and right.keep):
             shared = False
             continue
@@ -535,6 +546,8 @@ def _join_neighbours(text: str, mentions: list[_Mention]) -> None:
             ):
                 if (right.prefix and not in_range) or (right.unit == "percent" and abs(left.value) >= 1000):
                     continue
+                if not in_range and right.unit == "percent" and _measured(text, left.start):
+                    continue  # "α = 0.05 and 80% power"
                 left.unit = right.unit
                 shared = True
                 _share_scale(left, right)
@@ -542,6 +555,12 @@ def _join_neighbours(text: str, mentions: list[_Mention]) -> None:
             in_range or (joint == " and " and text[max(0, left.start - 8) : left.start].lower() == "between ")
         ):
             _share_scale(left, right)
+
+
+def _no_year_after_all(left: _Mention, right: _Mention) -> bool:
+    """Tell whether what looked like a year is the first of two like values: "1921 and 1812 mg"."""
+    alike = right.value / 3 < left.value < right.value * 3
+    return alike and not left.label and left.number.plain and 1400 <= left.value <= 2100
 
 
 def _listed(mentions: list[_Mention], joints: list[str], i: int) -> bool:

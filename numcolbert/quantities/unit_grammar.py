@@ -111,7 +111,7 @@ def read_unit(text: str, number: Number, *, sentence_year: bool = False) -> Unit
     atom = _read_atom(text, position, number, attached=attached, hyphen=hyphen)
     if atom is None and not attached and text.startswith("per ", position):
         return _read_tail(text, {}, position, position - 1)
-    if atom is None or (sentence_year and not _fits_year(text, position, atom)):
+    if atom is None or (sentence_year and not _fits_year(text, position, atom, number)):
         return None
     name, end, symbol = atom
     if CLASSES.get(name) in ("money", "percent"):
@@ -151,7 +151,7 @@ def _digit_at(text: str, position: int) -> bool:
     return position < len(text) and text[position].isdigit()
 
 
-def _fits_year(text: str, position: int, atom: tuple[str, int, bool]) -> bool:
+def _fits_year(text: str, position: int, atom: tuple[str, int, bool], number: Number) -> bool:
     """After "1987", a plural or a symbol makes a unit ("2000 days", "2000 mg"); a singular word does not."""
     name, end, symbol = atom
     if symbol:
@@ -161,6 +161,8 @@ def _fits_year(text: str, position: int, atom: tuple[str, int, bool]) -> bool:
         return True
     if name in CLASSES:
         return written + "s" not in WORDS and written + "es" not in WORDS
+    if not 1900 <= number.value <= 2030:  # "about 1600 pregnant women"
+        return name in COUNT_NOUNS.common
     return written in COUNT_NOUNS.common and written != name
 
 
@@ -276,6 +278,8 @@ def _read_noun(
             return None
         word, end = following.group(1), following.end()
         lower = word.lower()
+        if CLASSES.get(WORDS.get(lower, "")) == "time" and len(lower) > 3 and lower.endswith("s"):
+            return WORDS[lower], end, False  # "two fiscal years"
         if _ends_phrase(word, lower):
             return None
         if word.islower():

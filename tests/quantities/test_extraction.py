@@ -190,6 +190,14 @@ READ = {
     "1 patient died": [(1, "patient", "1 patient")],
     "one mile": [(1, "mile", "one mile")],
     "one percent": [(1, "percent", "one percent")],
+    "the next two fiscal years": [(2, "year", "two fiscal years")],
+    "about 1600 pregnant women": [(1600, "woman", "1600 pregnant women")],
+    "doses of 1921 and 1812 mg/day": [
+        (1921, "milligram / day", "1921"),
+        (1812, "milligram / day", "1812 mg/day"),
+    ],
+    "α = 0.05 and 80% power": [(0.05, None, "0.05"), (80, "percent", "80%")],
+    "Yes 89 (58.6)": [(89, None, "89"), (58.6, None, "58.6")],
     "one billion": [(1000000000.0, None, "one billion")],
 }
 
@@ -229,6 +237,8 @@ NOT_READ = [
     "Figures 2 and 3",
     "(see section 3.2)",
     "page 45",
+    "on july 28, 1985",
+    "as reported [3,9,19-24]",
     "No. 10",
     "number 7",
     "Room 101",
