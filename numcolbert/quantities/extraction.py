@@ -11,7 +11,7 @@ import itertools
 import re
 
 from numcolbert.quantities.nouns import word_set
-from numcolbert.quantities.numbers import ANCHOR, SPACES, Number, read_number, rescale, skip_run
+from numcolbert.quantities.numbers import ANCHOR, SPACES, Number, power_of_ten, read_number, rescale, skip_run
 from numcolbert.quantities.quantity import Quantity
 from numcolbert.quantities.unit_grammar import read_noun_after, read_unit
 from numcolbert.quantities.unit_tables import CLASSES, PREFIXES
@@ -234,7 +234,13 @@ def _read_mention(text: str, start: int, previous: _Mention | None, floor: int) 
             mention.end = mention.number_end = number.end
 
     # the unit behind
-    yearlike = number.plain and not mention.prefix and 1400 <= number.value <= 2100 and number.end - number.start == 4
+    signed = mention.value < 0 and (previous is None or previous.end < mention.start - 1)
+    yearlike = (
+        number.plain
+        and not (mention.prefix or signed)
+        and 1400 <= number.value <= 2100
+        and number.end - number.start == 4
+    )
     if not mention.prefix:
         unit = read_unit(text, number, sentence_year=yearlike)
         if unit is not None:
@@ -274,7 +280,7 @@ def _scaled_after(text: str, number: Number, end: int) -> Number:
     stand_in = read_number("1" + text[end : end + 24], 0)
     if stand_in is None or stand_in.scale == 0:
         return number._replace(end=end, plain=False)
-    value = float(f"{number.mantissa!r}e{stand_in.scale}")
+    value = power_of_ten(number.mantissa, stand_in.scale)
     return number._replace(value=value, end=end + stand_in.end - 1, plain=False, scale=stand_in.scale)
 
 
@@ -477,7 +483,7 @@ _RANGE = frozenset(
     }
 )
 _DASH_ONLY = frozenset({"-", "–", "—", "−", "‐", "‑"})
-_SPREAD = frozenset({"±", " ± ", " ±", "± ", "+/-", " +/- ", "+/−", " +/− ", " +- ", "+-"})
+_SPREAD = frozenset({"±", " ± ", " ±", "± ", "+/-", " +/- ", " +/ - ", "+/−", " +/− ", " +- ", "+-"})
 _EITHER = frozenset(
     {
         " and ",
@@ -572,7 +578,7 @@ def _share_scale(left: _Mention, right: _Mention) -> None:
     """Read "10 to 15 mln" as two millions; "900 to 1.2 mln" names its first end in full."""
     a, b = left.number, right.number
     if a.scale == 0 and b.scale >= 3 and abs(a.mantissa) < abs(b.mantissa) and a.mantissa < 1000:
-        left.value = float(f"{left.value!r}e{b.scale}")
+        left.value = power_of_ten(left.value, b.scale)
 
 
 def _drop_chains(text: str, mentions: list[_Mention], joints: list[str]) -> None:

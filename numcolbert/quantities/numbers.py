@@ -5,7 +5,9 @@ Every reader starts at one position and only moves forward, so reading a whole t
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Decimal
 from typing import NamedTuple
 
 
@@ -61,6 +63,7 @@ SPACES = " \u00a0\u2009\u202f"
 _RUN = re.compile(r"[0-9]+(?:[.,][0-9]+){0,12}")  # bounded: a longer chain is read piece by piece, in linear time
 _FIRST_ITEM = re.compile(r"[0-9]+(?:\.[0-9]+)?(?=,)")
 _SPACE_GROUP = re.compile(rf"[{SPACES}]([0-9]{{3}})(?![0-9]|,[0-9]{{3}}|[–-][0-9])")
+_TABLE_CELLS = re.compile(r"[ ][0-9]")  # "152 120 78.9": cells of a table, no groups of a number
 _DASH_DIGIT = re.compile(r"[0-9][-–]")
 _APOSTROPHE_GROUP = re.compile(r"['’]([0-9]{3})(?![0-9])")
 _DECIMALS = re.compile(r"[.,]([0-9]+)")
@@ -169,7 +172,8 @@ def read_number(text: str, start: int) -> Number | None:
     """
     first = text[start]
     if "0" <= first <= "9" or first == ".":
-        return _read_digits(text, start)
+        number = _read_digits(text, start)
+        return number if number is not None and math.isfinite(number.value) else None
     if first in _VULGAR:
         above, below = _VULGAR[first]
         return _scaled(text, start, start + 1, repr(above / below), plain=False, words=False)
@@ -183,6 +187,8 @@ def _read_digits(text: str, start: int) -> Number | None:
     if run is None:
         return None
     digits, end = run.group(), run.end()
+    if len(digits) > 280:  # beyond any float
+        return None
     if decimal_point:
         if not digits.isdigit():
             return None
@@ -208,9 +214,11 @@ def _read_digits(text: str, start: int) -> Number | None:
         )
         if group is not None and digits[0] != "0":
             pieces = [digits]
-            while end < size and text[end] == following and (found := group.match(text, end)):
+            while end < size and len(pieces) < 12 and text[end] == following and (found := group.match(text, end)):
                 pieces.append(found.group(1))
                 end = found.end()
+            if following == " " and _TABLE_CELLS.match(text, end):
+                pieces, end = [digits], run.end()
             if len(pieces) > 1:
                 literal, plain = "".join(pieces), False
                 if found := _DECIMALS.match(text, end):
@@ -278,6 +286,28 @@ def _scaled(text: str, start: int, end: int, literal: str, *, plain: bool, words
     return Number(value, start, end, plain, mantissa, exponent, words)
 
 
+def power_of_ten(value: float, exponent: int) -> float:
+    """Multiply by a power of ten without a rounding error of its own.
+
+    Parameters
+    ----------
+    value
+        A finite number.
+    exponent
+        The power of ten.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> power_of_ten(4.35, 2), 4.35 * 10**2
+    (435.0, 434.99999999999994)
+    """
+    return float(Decimal(repr(value)).scaleb(exponent))
+
+
 def rescale(number: Number, letters: str, end: int) -> Number:
     """Apply a scale letter ("$10k") that stands between the number and `end`.
 
@@ -295,7 +325,7 @@ def rescale(number: Number, letters: str, end: int) -> Number:
     Number
     """
     scale = LETTER_SCALES[letters]
-    return number._replace(value=float(f"{number.mantissa!r}e{scale}"), end=end, plain=False, scale=scale)
+    return number._replace(value=power_of_ten(number.mantissa, scale), end=end, plain=False, scale=scale)
 
 
 _PART_OF = re.compile(
@@ -420,8 +450,6 @@ def plain_digits(value: float) -> str:
     >>> plain_digits(1200000.0), plain_digits(0.45), plain_digits(1e-07)
     ('1200000', '0.45', '0.0000001')
     """
-    from decimal import Decimal  # noqa: PLC0415
-
     text = f"{Decimal(repr(value)):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -477,8 +505,6 @@ def number_forms(value: float) -> tuple[str, ...]:
 
 
 def _shift(digits: str, exponent: int) -> str:
-    from decimal import Decimal  # noqa: PLC0415
-
     text = f"{Decimal(digits).scaleb(-exponent):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

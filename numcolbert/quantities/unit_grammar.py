@@ -248,7 +248,7 @@ def _read_noun(
                 return WORDS[lower], end, False
             if lower in ("old", "long", "term"):
                 return None
-        if COUNT_NOUNS.common.get(lower) == lower or (number.words and number.value and _hyphenated_noun(word)):
+        if COUNT_NOUNS.common.get(lower) == lower or (number.words and number.value >= 1 and _hyphenated_noun(word)):
             return lower, end, False
         return None
     if lower in _COMPARING and (following := _PHRASE_WORD.match(text, end)):  # "1,000 fewer jobs"
