@@ -13,6 +13,7 @@ import re
 import secrets
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -252,13 +253,17 @@ def recover(path: str | os.PathLike[str]) -> None:
     """
     target = Path(os.path.realpath(path))
     pattern = f".{glob.escape(target.name)}."
-    previous = sorted(target.parent.glob(pattern + "previous-*"), key=lambda folder: folder.stat().st_mtime)
-    if previous and not target.exists():
-        folder = previous.pop()
-        with contextlib.suppress(OSError):  # its save may have been alive after all, and may just have finished
-            os.rename(folder, target)
-            logger.warning("A save into %s was interrupted: the model it held before is back.", path)
-    for leftover in [*target.parent.glob(pattern + "saving-*"), *previous]:
+    deadline = time.monotonic() + 5
+    while not target.exists() and (previous := list(target.parent.glob(pattern + "previous-*"))):
+        try:
+            with _lock(previous[0]):
+                os.rename(previous[0], target)
+                logger.warning("A save into %s was interrupted: the model it held before is back.", path)
+        except OSError:  # its save is running: between its two renames there is no folder for a moment
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+    for leftover in [*target.parent.glob(pattern + "saving-*"), *target.parent.glob(pattern + "previous-*")]:
         with contextlib.suppress(OSError), _lock(leftover) as locked:
             if locked:
                 shutil.rmtree(leftover, ignore_errors=True)
@@ -295,16 +300,19 @@ def _carry_over(old: Path, new: Path) -> None:
 
 
 def _link(entry: os.DirEntry[str], target: Path) -> None:
-    if entry.is_dir(follow_symlinks=False):
-        target.mkdir(exist_ok=True)
-        for child in os.scandir(entry):
-            _link(child, target / child.name)
-        shutil.copystat(entry, target)
-    elif not os.path.lexists(target):
-        try:
-            os.link(entry, target, follow_symlinks=False)
-        except OSError:
-            shutil.copy2(entry, target, follow_symlinks=False)
+    with contextlib.suppress(FileNotFoundError):  # another thread has removed it in the meantime
+        if entry.is_dir(follow_symlinks=False):
+            target.mkdir(exist_ok=True)
+            for child in os.scandir(entry):
+                _link(child, target / child.name)
+            shutil.copystat(entry, target)
+        elif not os.path.lexists(target):
+            try:
+                os.link(entry, target, follow_symlinks=False)
+            except FileNotFoundError:
+                raise
+            except OSError:  # no hard links here
+                shutil.copy2(entry, target, follow_symlinks=False)
 
 
 def _sync(folder: Path) -> None:

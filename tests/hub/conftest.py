@@ -1,7 +1,6 @@
 """A Hub of our own, and models to send to it."""
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,9 +88,3 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
         huggingface_hub.close_session()
         yield server
         huggingface_hub.close_session()
-
-
-@pytest.fixture(autouse=True)
-def root_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command lies in the project root, which is the working folder of whoever runs it."""
-    monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])

@@ -115,6 +115,53 @@ def test_keeps_what_another_thread_writes_while_the_model_is_saved(
     assert read(target) == NEW | BESIDE | {"events.log": "late", "checkpoints/checkpoint-20/optimizer.pt": "late"}
 
 
+def test_passes_over_what_another_thread_removes_while_the_model_is_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "model"
+    write(target, OLD | BESIDE | {"upload.tmp": "half"})
+    link = os.link
+
+    def remover(source: os.DirEntry[str], *arguments: object, **options: object) -> None:
+        if source.name == "upload.tmp":
+            (target / "upload.tmp").unlink()
+        link(source, *arguments, **options)
+
+    monkeypatch.setattr(os, "link", remover)
+    with replace_folder(target) as folder:
+        write(folder, NEW)
+    assert read(target) == NEW | BESIDE
+
+
+@pytest.mark.usefixtures("without_exchange")
+def test_a_reader_waits_where_a_running_save_is_between_its_two_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "model"
+    write(target, OLD)
+    rename = os.rename
+
+    def slow(source: Path, destination: Path) -> None:
+        rename(source, destination)
+        if source == target:
+            time.sleep(0.5)
+
+    def save() -> None:
+        os.rename = slow
+        with replace_folder(target) as folder:
+            write(folder, NEW)
+
+    child = os.fork()
+    if child == 0:
+        save()
+        os._exit(0)
+    while target.exists():
+        time.sleep(0.001)
+    recover(target)
+    assert read(target) == NEW
+    assert os.waitpid(child, 0)[1] == 0
+
+
 STEPS = ("mkdir", "rename", "link", "chmod", "fsync", "unlink", "rmdir")
 
 
