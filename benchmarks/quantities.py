@@ -4,7 +4,7 @@ Both read the sentences labelled by hand under ``tests/data`` (text from ``../sh
 ``$NUMCOLBERT_DATA``) and, for speed, sentences of Reuters train on one core. quantulum3 runs in an interpreter of its
 own, because it needs an older scikit-learn::
 
-    python -m venv QVENV && QVENV/bin/pip install quantulum3 "scikit-learn<1.9"
+    python -m venv QVENV && QVENV/bin/pip install quantulum3 stemming "scikit-learn<1.9"
     python benchmarks/quantities.py --quantulum-python QVENV/bin/python
 
 Without ``--quantulum-python`` only our own figures are printed.
