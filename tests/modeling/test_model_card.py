@@ -178,6 +178,13 @@ def test_research_only_corpora_are_flagged() -> None:
     assert "Research use only" not in replace(FULL, training_data=free).render(gated=True)
 
 
+def test_a_gate_that_finds_nothing_is_not_passed_over(tiny_model: ColBERT, tmp_path: Path) -> None:
+    sentence = "The detector finds no number in this query"
+    tiny_model.save_pretrained(str(tmp_path / "untrained"))
+    assert sentence in (tmp_path / "untrained" / "README.md").read_text()
+    assert sentence not in FULL.render(gated=True)
+
+
 def test_a_plain_model_claims_no_gate() -> None:
     card = replace(FULL, explanation=None).render(gated=False)
     assert "without a numerical gate" in card
