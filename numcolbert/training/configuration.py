@@ -102,6 +102,9 @@ class TrainingConfig:
         Batches per step.
     learning_rate
         Peak learning rate of AdamW.
+    gate_learning_rate
+        Peak learning rate of detector, gate and property heads, which start from nothing while the encoder is trained
+        already; null for the same as the encoder.
     weight_decay
         Weight decay of AdamW.
     warmup_ratio
@@ -127,6 +130,7 @@ class TrainingConfig:
     batch_size: int = 32
     gradient_accumulation_steps: int = 1
     learning_rate: float = 2e-5
+    gate_learning_rate: float | None = None
     weight_decay: float = 0.0
     warmup_ratio: float = 0.1
     max_grad_norm: float = 1.0

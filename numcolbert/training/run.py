@@ -28,6 +28,8 @@ from numcolbert.training.trainer import NumColBERTTrainer, last_checkpoint
 __all__ = ["build_loss", "build_model", "train"]
 
 CONFIG_FILE = "run_config.json"
+GATE_PARAMETERS = r"^model\.\d+\.(detector|gate)\."
+HEAD_PARAMETERS = r"^heads\."
 TRIPLET_COLUMNS = (
     "query",
     "positive",
@@ -178,6 +180,7 @@ def _arguments(config: RunConfig, output_dir: Path, triplets: int) -> SentenceTr
         per_device_train_batch_size=options.batch_size,
         gradient_accumulation_steps=options.gradient_accumulation_steps,
         learning_rate=options.learning_rate,
+        learning_rate_mapping=_learning_rates(config),
         weight_decay=options.weight_decay,
         warmup_steps=math.ceil(options.warmup_ratio * steps),
         max_grad_norm=options.max_grad_norm,
@@ -196,6 +199,14 @@ def _arguments(config: RunConfig, output_dir: Path, triplets: int) -> SentenceTr
         ddp_broadcast_buffers=False,  # several forward passes a step must not overwrite each other's buffers
         report_to="none",
     )
+
+
+def _learning_rates(config: RunConfig) -> dict[str, float]:
+    rate = config.training.gate_learning_rate
+    if rate is None or config.method == "colbert":
+        return {}
+    heads = config.loss.property_weight or config.loss.document_property_weight
+    return {GATE_PARAMETERS: rate} | ({HEAD_PARAMETERS: rate} if heads else {})
 
 
 def _report(config: RunConfig, model: ColBERT, prepared: PreparedData, output_dir: Path) -> None:
