@@ -155,7 +155,7 @@ def _fits_year(text: str, position: int, atom: tuple[str, int, bool], number: Nu
     """After "1987", a plural or a symbol makes a unit ("2000 days", "2000 mg"); a singular word does not."""
     name, end, symbol = atom
     if symbol:
-        return end - position > 1 or _CLAUSE_END.match(text, end) is not None
+        return True
     written = text[position:end].lower()
     if (" " in written and name in CLASSES) or " " in name:
         return True

@@ -403,7 +403,9 @@ def _surface_forms(unit: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-_UNSAFE_FORMS = frozenset({"in", "a", "M", "A", "p", "MT", "torr", "Torr", "bl", "gr", "pc", "p.c."})
+_UNSAFE_FORMS = frozenset(
+    {"N", "B", "cd", "mi", "kb", "Mb", "in", "a", "M", "A", "p", "MT", "torr", "Torr", "bl", "gr", "pc", "p.c."}
+)
 """Forms we read in some contexts but never write: they have other readings."""
 
 
