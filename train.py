@@ -16,7 +16,7 @@ from numcolbert.training.run import train
 
 def main(arguments: list[str] | None = None) -> None:
     """Read the configuration from the command line and train."""
-    parser = ArgumentParser(description=__doc__)
+    parser = ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--config", action="config", help="YAML file of the run; later options override its values")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in output_dir")
     parser.add_class_arguments(RunConfig)

@@ -21,7 +21,7 @@ from numcolbert.quantities import OPERATORS
 
 __all__ = ["OPERATOR_CODES", "satisfies", "unit_code"]
 
-OPERATOR_CODES = {operator: code for code, operator in enumerate(OPERATORS)}
+OPERATOR_CODES: dict[str, int] = {operator: code for code, operator in enumerate(OPERATORS)}
 """Code of every operator."""
 
 RELATIVE_TOLERANCE = 1e-9

@@ -111,5 +111,7 @@ class GradientSynchronizer:
 
     @staticmethod
     def _average(parameter: Tensor) -> None:
-        dist.all_reduce(parameter.grad)
-        parameter.grad /= dist.get_world_size()
+        gradient = parameter.grad
+        if gradient is not None:
+            dist.all_reduce(gradient)
+            gradient /= dist.get_world_size()

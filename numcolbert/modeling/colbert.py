@@ -83,7 +83,7 @@ class ColBERT(models.ColBERT):
             model_name_or_path = resolve_base_model(str(model_name_or_path))
         super().__init__(model_name_or_path, **kwargs)
         if split_digits and not splits_digits(self.tokenizer):
-            self.tokenizer = split_digits_of(self.tokenizer)
+            self.tokenizer: Any = split_digits_of(self.tokenizer)
             self.skiplist = [self.tokenizer.convert_tokens_to_ids(word) for word in self.skiplist_words]
         if self.numerical_gate is None and numerical_gate:
             projection = self[-1]

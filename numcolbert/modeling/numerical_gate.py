@@ -7,6 +7,7 @@ A copy of this file lies in the root of every saved checkpoint, so that a plain 
 from __future__ import annotations
 
 import json
+import math
 import os
 from typing import Any
 
@@ -26,6 +27,15 @@ UNTRAINED_DETECTION = 0.05
 
 def _mlp(embedding_size: int, hidden_size: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(embedding_size, hidden_size), nn.ReLU(), nn.Linear(hidden_size, 1))
+
+
+@torch.no_grad()
+def _start_at(mlp: nn.Sequential, output: float) -> None:
+    """Let an untrained MLP answer nearly the same for every token."""
+    last = mlp[-1]
+    assert isinstance(last, nn.Linear)
+    last.bias.fill_(output)
+    last.weight.mul_(0.1)
 
 
 class NumericalGate(Dense):
@@ -87,7 +97,7 @@ class NumericalGate(Dense):
         nn.Module.__init__(self)  # Dense's own linear layer has no place here
         if format_version > FORMAT_VERSION:
             raise ValueError(
-                f"This numerical gate was saved in format {format_version}, newer than format {FORMAT_VERSION} which is "
+                f"This numerical gate was saved in format {format_version}; formats up to {FORMAT_VERSION} are "
                 "understood here: upgrade numcolbert."
             )
         if start not in ("one", "half"):
@@ -102,11 +112,8 @@ class NumericalGate(Dense):
         self.query_expansion = query_expansion
         self.detector = _mlp(embedding_size, self.hidden_size)
         self.gate = _mlp(embedding_size, self.hidden_size)
-        with torch.no_grad():
-            self.detector[-1].bias.fill_(torch.logit(torch.tensor(UNTRAINED_DETECTION)).item())
-            self.gate[-1].bias.zero_()
-            for mlp in (self.detector, self.gate):  # small, so that every token starts where the bias says
-                mlp[-1].weight.mul_(0.1)
+        _start_at(self.detector, math.log(UNTRAINED_DETECTION / (1 - UNTRAINED_DETECTION)))
+        _start_at(self.gate, 0.0)
 
     def is_query(self, features: dict[str, Any]) -> Tensor:
         """Tell queries from documents.

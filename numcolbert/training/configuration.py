@@ -9,7 +9,7 @@ from numcolbert.corpus.prepare import DataConfig
 from numcolbert.losses.numerical_contrastive import PositiveSet
 from numcolbert.modeling.base_model import PACKAGED
 
-__all__ = ["LossConfig", "ModelConfig", "RunConfig", "TrainingConfig"]
+__all__ = ["CardConfig", "LossConfig", "ModelConfig", "RunConfig", "TrainingConfig"]
 
 
 @dataclass
@@ -143,6 +143,31 @@ class TrainingConfig:
 
 
 @dataclass
+class CardConfig:
+    """What the model card says that cannot be read off the run.
+
+    Attributes
+    ----------
+    language
+        Languages of the training data, such as "en".
+    license
+        Licence of the model, by the Hub's identifier.
+    data_name
+        Name of the training corpus.
+    data_terms
+        Terms of use of the training corpus.
+    research_only
+        Whether those terms allow research only.
+    """
+
+    language: list[str] = field(default_factory=lambda: ["en"])
+    license: str | None = None
+    data_name: str | None = None
+    data_terms: str | None = None
+    research_only: bool = False
+
+
+@dataclass
 class RunConfig:
     """One run, from text to a trained and evaluated model.
 
@@ -160,6 +185,8 @@ class RunConfig:
         The objective.
     training
         The optimisation.
+    card
+        The model card.
     evaluate
         Benchmark the final model is measured on: "test", "development" or "none".
     """
@@ -170,4 +197,5 @@ class RunConfig:
     model: ModelConfig = field(default_factory=ModelConfig)
     loss: LossConfig = field(default_factory=LossConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    card: CardConfig = field(default_factory=CardConfig)
     evaluate: Literal["test", "development", "none"] = "test"

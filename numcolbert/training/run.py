@@ -6,21 +6,24 @@ import json
 import math
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from accelerate import PartialState
 from datasets import Dataset
-from rich.console import Console
 from sentence_transformers import SentenceTransformerTrainingArguments
 from sentence_transformers.training_args import BatchSamplers
 from transformers import set_seed
 
 from numcolbert.corpus.benchmark import load_benchmark
 from numcolbert.corpus.prepare import PreparedData, prepare_data
-from numcolbert.evaluation.evaluator import evaluate_model, fingerprint
+from numcolbert.evaluation.evaluator import Evaluation, evaluate_model, fingerprint
 from numcolbert.evaluation.report import build_report, print_tables, write_report
 from numcolbert.losses import NumColBERTLoss
 from numcolbert.modeling import ColBERT
+from numcolbert.modeling.base_model import PACKAGED, PACKAGED_HUB_ID
+from numcolbert.modeling.model_card import BenchmarkResult, CardData, LossComponent, TrainingData
+from numcolbert.modeling.persistence import check_destination
 from numcolbert.training.batching import LengthBucketedBatchSampler
 from numcolbert.training.configuration import RunConfig
 from numcolbert.training.trainer import NumColBERTTrainer, last_checkpoint
@@ -133,15 +136,25 @@ def train(config: RunConfig, resume: bool = False) -> ColBERT:
     trainer.train(resume_from_checkpoint=checkpoint)
     state.wait_for_everyone()
     if state.is_main_process:
-        model.save_pretrained(str(output_dir))
-        (output_dir / "training_log.json").write_text(json.dumps(trainer.state.log_history, indent=1), encoding="utf-8")
-        _report(config, model, prepared, output_dir)
+        log = trainer.state.log_history
+        model.card = _card(config, len(triplets), log, report=None)
+        model.save_pretrained(str(output_dir))  # before the evaluation, and again with its results in the card
+        (output_dir / "training_log.json").write_text(json.dumps(log, indent=1), encoding="utf-8")
+        report = _evaluate(config, model, prepared, output_dir)
+        if report is not None:
+            model.card = _card(config, len(triplets), log, report)
+            model.save_pretrained(str(output_dir))
+        print(
+            f"Saved to {output_dir}. Use it:\n"
+            f"from numcolbert import ColBERT; model = ColBERT.from_pretrained({str(output_dir)!r})"
+        )
     state.wait_for_everyone()
     return model
 
 
 def _claim(output_dir: Path, config: RunConfig, resume: bool) -> None:
     """Refuse to mix two runs in one folder, before any work is done."""
+    check_destination(output_dir)
     file = output_dir / CONFIG_FILE
     wanted = json.loads(json.dumps(asdict(config)))
     if file.exists():
@@ -209,24 +222,56 @@ def _learning_rates(config: RunConfig) -> dict[str, float]:
     return {GATE_PARAMETERS: rate} | ({HEAD_PARAMETERS: rate} if heads else {})
 
 
-def _report(config: RunConfig, model: ColBERT, prepared: PreparedData, output_dir: Path) -> None:
-    """Measure the final model, show and store the result, and say how to use it."""
-    console = Console()
-    if config.evaluate != "none":
-        folder = prepared.benchmark if config.evaluate == "test" else prepared.development
-        benchmark = load_benchmark(folder)
-        evaluations = {config.method: evaluate_model(model, benchmark, show_progress=True)}
-        report = build_report(
-            evaluations,
-            sources={config.method: str(output_dir)},
-            benchmark=benchmark.information.get("name", folder.name),
-            benchmark_sha256=fingerprint(benchmark),
-            documents=len(benchmark.corpus),
-            index="exact",
-            seed=config.training.seed,
-        )
-        print_tables(report, console)
-        write_report(report, evaluations, output_dir / "evaluation")
-    console.print(
-        f"Saved. Use it: [bold]from numcolbert import ColBERT; model = ColBERT.from_pretrained({str(output_dir)!r})[/bold]"
+def _evaluate(config: RunConfig, model: ColBERT, prepared: PreparedData, output_dir: Path) -> dict[str, Any] | None:
+    """Measure the final model, show and store the result."""
+    if config.evaluate == "none":
+        return None
+    folder = prepared.benchmark if config.evaluate == "test" else prepared.development
+    benchmark = load_benchmark(folder)
+    evaluations: dict[str, Evaluation] = {config.method: evaluate_model(model, benchmark, show_progress=True)}
+    report = build_report(
+        evaluations,
+        sources={config.method: str(output_dir)},
+        benchmark=benchmark.information.get("name", folder.name),
+        benchmark_sha256=fingerprint(benchmark),
+        documents=len(benchmark.corpus),
+        index="exact",
+        seed=config.training.seed,
+    )
+    print_tables(report)
+    write_report(report, evaluations, output_dir / "evaluation")
+    return report
+
+
+def _card(config: RunConfig, triplets: int, log: list[dict[str, Any]], report: dict[str, Any] | None) -> CardData:
+    base = PACKAGED_HUB_ID if config.model.base_model == PACKAGED else config.model.base_model
+    steps = [entry for entry in log if "retrieval" in entry]
+    weights = {
+        "retrieval": 1.0,
+        "contrastive": config.loss.contrastive_weight,
+        "detection": config.loss.detection_weight,
+        "property": config.loss.property_weight,
+        "document_property": config.loss.document_property_weight,
+    }
+    corpus = config.card.data_name or Path(config.data.train_source).name
+    return CardData(
+        base_model=None if Path(base).exists() else base,
+        base_model_revision=config.model.revision,
+        language=config.card.language,
+        license=config.card.license,
+        training_data=[
+            TrainingData(
+                name=corpus,
+                description=f"{triplets:,} triplets built from it",
+                terms=config.card.data_terms,
+                research_only=config.card.research_only,
+            )
+        ],
+        hyperparameters={"method": config.method, **asdict(config.loss), **asdict(config.training)},
+        losses=[
+            LossComponent(name, weight, first=float(steps[0][name]), last=float(steps[-1][name]))
+            for name, weight in weights.items()
+            if steps and name in steps[0]
+        ],
+        results=[] if report is None else [BenchmarkResult.from_report(report, model=config.method)],
     )

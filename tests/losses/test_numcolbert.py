@@ -257,6 +257,8 @@ def test_encoding_documents_by_length_in_small_passes_changes_nothing(tiny_model
     for encoding_batch_size in (None, 3, 1):
         torch.manual_seed(0)
         loss = NumColBERTLoss(tiny_model.eval(), encoding_batch_size=encoding_batch_size, **ALL)
-        components.append({name: float(value.detach()) for name, value in loss(features_of(tiny_model, triplet_rows)).items()})
+        components.append(
+            {name: float(value.detach()) for name, value in loss(features_of(tiny_model, triplet_rows)).items()}
+        )
     assert components[1] == pytest.approx(components[0], rel=1e-4)
     assert components[2] == pytest.approx(components[0], rel=1e-4)

@@ -41,7 +41,9 @@ def gated(tiny_model: ColBERT) -> ColBERT:
 def plain_twin(model: ColBERT, folder) -> pylate.models.ColBERT:
     """The same encoder and projection in PyLate's own class."""
     torch.manual_seed(0)
-    twin = pylate.models.ColBERT(str(folder), device="cpu", embedding_size=model[1].out_features, query_length=model.query_length)
+    twin = pylate.models.ColBERT(
+        str(folder), device="cpu", embedding_size=model[1].out_features, query_length=model.query_length
+    )
     twin[0].load_state_dict(model[0].state_dict())
     twin[1].load_state_dict(model[1].state_dict())
     return twin
@@ -201,11 +203,15 @@ def test_pylates_indexes_retrieve_what_exact_search_finds(retrieval, engine, tmp
         pytest.importorskip("voyager")
         index = indexes.Voyager(index_folder=str(tmp_path), index_name="index", override=True, embedding_size=16)
     else:
-        index = indexes.PLAID(index_folder=str(tmp_path), index_name="index", override=True, embedding_size=16, show_progress=False)
+        index = indexes.PLAID(
+            index_folder=str(tmp_path), index_name="index", override=True, embedding_size=16, show_progress=False
+        )
     index.add_documents(documents_ids=ids, documents_embeddings=documents)
     results = retrieve.ColBERT(index=index).retrieve(queries_embeddings=queries, k=10)
     for found, expected in zip(results, exact_ranking(queries, documents), strict=True):
-        assert len({result["id"] for result in found} & {str(i) for i in expected[:10]}) >= (8 if engine == "voyager" else 7)
+        assert len({result["id"] for result in found} & {str(i) for i in expected[:10]}) >= (
+            8 if engine == "voyager" else 7
+        )
 
 
 def test_pylates_reranking_orders_by_gated_maxsim(retrieval):

@@ -13,7 +13,18 @@ TOKENIZER = AutoTokenizer.from_pretrained(packaged_base_model())
 
 def test_every_digit_is_a_token_and_words_stay_as_they_were():
     split = split_digits(TOKENIZER)
-    assert split.tokenize("revenue of 1,200.5 dollars") == ["revenue", "of", "1", ",", "2", "0", "0", ".", "5", "dollars"]
+    assert split.tokenize("revenue of 1,200.5 dollars") == [
+        "revenue",
+        "of",
+        "1",
+        ",",
+        "2",
+        "0",
+        "0",
+        ".",
+        "5",
+        "dollars",
+    ]
     assert split.tokenize("no numbers at all here") == TOKENIZER.tokenize("no numbers at all here")
     assert split("a b")["input_ids"] == TOKENIZER("a b")["input_ids"]
     assert not splits_digits(TOKENIZER)

@@ -24,7 +24,10 @@ def rows(step: int) -> list[dict]:
         row = triplet(
             (f"profit above {value:.0f} dollars", ">", f"{value:.0f} dollars", value, "USD"),
             (f"Profit was ${value + 1:.0f}{tail}.", [(f"${value + 1:.0f}", value + 1, "USD")]),
-            (f"Profit was ${value - 1:.0f}, or 7 pct.", [(f"${value - 1:.0f}", value - 1, "USD"), ("7 pct", 7.0, "percent")]),
+            (
+                f"Profit was ${value - 1:.0f}, or 7 pct.",
+                [(f"${value - 1:.0f}", value - 1, "USD"), ("7 pct", 7.0, "percent")],
+            ),
         )
         if index == 5:  # counts of tokens and conditions differ between the processes
             row = {**row, "query": "who leads the company", "query_condition": None}
