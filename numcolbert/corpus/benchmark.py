@@ -16,10 +16,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from datasets import Dataset
 
 from numcolbert.corpus.pairs import Mentions, Pair, index_pairs
-from numcolbert.corpus.queries import OPERATORS, from_canonical, holds, round_between, to_canonical, write_query
+from numcolbert.corpus.queries import OPERATORS, draw_bound, holds, to_canonical, write_query
 from numcolbert.corpus.schema import BENCHMARK_CORPUS, BENCHMARK_QRELS, BENCHMARK_QUERIES
 from numcolbert.corpus.storage import write_json, write_parquet
 from numcolbert.corpus.triplets import QueryKey, query_key
@@ -73,7 +74,7 @@ def build_benchmark(
 
     A sentence is relevant to a query when it mentions the concept and a compatible quantity near it satisfies the
     condition. Queries are balanced over operators; each has at least `min_relevant` relevant sentences (an equality
-    one) and at least `min_violating` sentences of the same pair that violate it.
+    two, one where values said twice run out) and at least `min_violating` sentences of the same pair that violate it.
 
     Parameters
     ----------
@@ -148,7 +149,8 @@ def build_benchmark(
             canonical = to_canonical(value, unit)
             key = query_key(pair.key, operator, canonical)
             relevant = _relevant(operator, canonical, mentions)
-            least = 1 if operator == "=" else min_relevant
+            # Values said only once are asked for when values said twice run out.
+            least = min_relevant if operator != "=" else 2 if attempt < 400 else 1
             if (
                 key in used
                 or not least <= len(relevant) <= max_relevant
@@ -245,11 +247,15 @@ def load_benchmark(directory: str | Path) -> Benchmark:
     ------
     FileNotFoundError
         If a table is missing.
+    ValueError
+        If a table is empty.
     """
     directory = Path(directory)
     for table in ("corpus.parquet", "queries.parquet", "qrels.parquet", "benchmark.json"):
         if not (directory / table).is_file():
             raise FileNotFoundError(f"{directory} is no benchmark, it lacks {table}: build it with prepare_data")
+        if table.endswith(".parquet") and not pq.read_metadata(directory / table).num_rows:
+            raise ValueError(f"{directory / table} holds no rows: build the benchmark again with prepare_data")
     judgements: dict[str, dict[str, int]] = {}
     table = Dataset.from_parquet(str(directory / "qrels.parquet"), keep_in_memory=True)
     for query, document, relevance in zip(table["query_id"], table["document_id"], table["relevance"], strict=True):
@@ -273,14 +279,21 @@ def _relevant(operator: str, threshold: float, mentions: Mentions) -> list[int]:
 def _threshold(
     operator: str, mentions: Mentions, min_relevant: int, max_relevant: int, min_violating: int, rng: random.Random
 ) -> tuple[float, str] | None:
-    """Draw a threshold with about as many relevant sentences as wanted, in a unit that the pair is written in."""
-    unit = rng.choices(list(mentions.units), list(mentions.units.values()))[0]
+    """Draw a threshold with about as many relevant sentences as wanted, in value and unit as the pair is written."""
     if operator == "=":
         counts = Counter(value for values in mentions.values for value in set(values))
-        frequent = [value for value, count in counts.items() if min_relevant <= count <= max_relevant]
-        # Values said three times are rare in small corpora: then one sentence has to do.
-        candidates = frequent or [value for value, count in counts.items() if count <= max_relevant]
-        return (from_canonical(rng.choice(candidates), unit), unit) if candidates else None
+        candidates = [value for value, count in counts.items() if 2 <= count <= max_relevant]
+        candidates = candidates or [value for value, count in counts.items() if count <= max_relevant]
+        if not candidates:
+            return None
+        value = rng.choice(candidates)
+        occurrences = [
+            written
+            for values, forms in zip(mentions.values, mentions.written, strict=True)
+            for canonical, written in zip(values, forms, strict=True)
+            if canonical == value
+        ]
+        return rng.choice(occurrences)
     greater = operator == ">"
     best = sorted((max(v) if greater else min(v) for v in mentions.values), reverse=greater)
     most = min(max_relevant, len(best) - min_violating)
@@ -288,11 +301,9 @@ def _threshold(
         return None
     # Log-uniform: most queries ask for few sentences, some for many.
     wanted = round(math.exp(rng.uniform(math.log(min_relevant), math.log(most))))
-    inner, outer = sorted((best[wanted - 1], best[wanted]))
-    if inner == outer:
+    low, high = sorted((best[wanted - 1], best[wanted]))
+    if low == high:
         return None
-    boundary = from_canonical(inner if greater else outer, unit)
-    if rng.random() < 0.35:
-        return boundary, unit
-    value = round_between(from_canonical(inner, unit), from_canonical(outer, unit), rng)
-    return None if value is None else (value, unit)
+    unit = mentions.usual_unit(high)
+    bound = draw_bound(operator, low, high, unit, rng)
+    return None if bound is None else (bound, unit)

@@ -304,8 +304,40 @@ class Mentions:
     sentences: array[int] = field(default_factory=lambda: array("l"))
     values: list[tuple[float, ...]] = field(default_factory=list)
     """For each sentence the canonical values near the concept."""
+    written: list[tuple[tuple[float, str], ...]] = field(default_factory=list)
+    """The same values and their units as the sentences write them."""
     units: Counter[str] = field(default_factory=Counter)
-    """Units as written."""
+    """Sentences by unit as written."""
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Smallest and largest canonical value written in each unit."""
+
+    def add(self, sentence: int, quantities: Sequence[dict[str, Any]]) -> None:
+        """Add a sentence with its quantities near the concept."""
+        self.sentences.append(sentence)
+        self.values.append(tuple(quantity["canonical_value"] for quantity in quantities))
+        self.written.append(tuple((quantity["value"], quantity["unit"]) for quantity in quantities))
+        self.units.update(dict.fromkeys(quantity["unit"] for quantity in quantities).keys())
+        for quantity in quantities:
+            value, unit = quantity["canonical_value"], quantity["unit"]
+            low, high = self.ranges.get(unit, (value, value))
+            self.ranges[unit] = min(low, value), max(high, value)
+
+    def usual_unit(self, value: float) -> str:
+        """Find the unit that most sentences write values of this size in: pence for a price, pounds for a profit.
+
+        Parameters
+        ----------
+        value
+            A canonical value that occurs.
+
+        Returns
+        -------
+        str
+            The unit.
+        """
+        return next(
+            unit for unit, _ in self.units.most_common() if self.ranges[unit][0] <= value <= self.ranges[unit][1]
+        )
 
 
 class ConceptFinder:
@@ -462,9 +494,5 @@ def index_pairs(
             key = known.get(link)
             if key is None:
                 continue
-            mentions = index.setdefault(key, Mentions())
-            mentions.sentences.append(number)
-            mentions.values.append(tuple(quantities[n]["canonical_value"] for n in positions))
-            for n in positions:
-                mentions.units[quantities[n]["unit"]] += 1
+            index.setdefault(key, Mentions()).add(number, [quantities[n] for n in positions])
     return index

@@ -19,10 +19,10 @@ from numcolbert.corpus.augmentation import read_expressions, related_expressions
 from numcolbert.corpus.benchmark import build_benchmark
 from numcolbert.corpus.pairs import Pair, mine_pairs
 from numcolbert.corpus.sentences import document_of, read_sentences
-from numcolbert.corpus.storage import write_json
+from numcolbert.corpus.storage import rows_sha256, write_json
 from numcolbert.corpus.triplets import TripletOptions, build_triplets
 
-VERSION = 1
+VERSION = 2
 """Part of the fingerprint: raised when the same configuration yields other data."""
 
 BUILTIN = "builtin"
@@ -101,16 +101,18 @@ class DataConfig:
     num_proc: int | None = None
 
     def fingerprint(self) -> str:
-        """Name of this configuration: equal for equal data, wherever it is written and with however many processes."""
+        """Name of this configuration: equal for equal settings and content of the sources, wherever all of it lies."""
         settings = dataclasses.asdict(self)
         del settings["output_dir"], settings["num_proc"]
-        sources = {}
         for key in ("train_source", "test_source", "expressions"):
             path = settings[key]
             if path is not None and path != BUILTIN and Path(path).is_file():
-                stat = Path(path).stat()
-                sources[key] = [Path(path).name, stat.st_size, int(stat.st_mtime)]
-        content = json.dumps([VERSION, settings, sources], sort_keys=True)
+                # The suffix decides how a file is read; name and place decide nothing.
+                settings[key] = [
+                    Path(path.removesuffix(".gz")).suffix,
+                    hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+                ]
+        content = json.dumps([VERSION, settings], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -235,6 +237,7 @@ def prepare_data(config: DataConfig) -> PreparedData:
         "pairs": {"mined": len(train_pairs), "withheld": len(withheld)},
         "concepts_with_related_expressions": len(related),
         "triplets": triplets.as_dict(),
+        "triplets_sha256": rows_sha256(prepared[0]),
         **{name: benchmark.information for name, benchmark in benchmarks.items()},
     }
     write_json(statistics, record)
@@ -279,7 +282,9 @@ def _merge(first: Sequence[Pair], second: Sequence[Pair]) -> list[Pair]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prepare data from the command line: every field of `DataConfig` is an option."""
-    parser = argparse.ArgumentParser(prog="python -m numcolbert.corpus.prepare", description=prepare_data.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m numcolbert.corpus.prepare", description=prepare_data.__doc__, allow_abbrev=False
+    )
     for option in dataclasses.fields(DataConfig):
         kind = {"int": int, "float": float, "int | None": int}.get(str(option.type), str)
         required = option.default is dataclasses.MISSING

@@ -144,7 +144,7 @@ def to_canonical(value: float, unit: str) -> float:
 
 
 def round_between(low: float, high: float, rng: random.Random) -> float | None:
-    """Draw a number with few digits, low <= number < high.
+    """Draw a number of at most four significant digits, low <= number < high.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def round_between(low: float, high: float, rng: random.Random) -> float | None:
         return None
     largest = max(abs(low), abs(high))
     magnitude = math.floor(math.log10(largest)) if largest > 0 else 0
-    for digits in range(6):
+    for digits in range(4):
         exponent = magnitude - digits
         step = 10.0**exponent
         first, last = math.ceil(low / step - 1e-9), math.ceil(high / step - 1e-9) - 1
@@ -165,10 +165,56 @@ def round_between(low: float, high: float, rng: random.Random) -> float | None:
     return None
 
 
+_SLANG = frozenset(["bucks", "quid", "₤", "american dollars"])
+"""Forms that are read but seldom searched for."""
+
+
+def draw_bound(operator: str, low: float, high: float, unit: str, rng: random.Random) -> float | None:
+    """Draw the bound of an inequality between two canonical values, as a searcher would write it.
+
+    Parameters
+    ----------
+    operator
+        `>`, which `high` is to satisfy and `low` to violate, or `<`, which `low` is to satisfy and `high` to violate.
+    low, high
+        Canonical values.
+    unit
+        Unit of the bound.
+    rng
+        Source of the random choices.
+
+    Returns
+    -------
+    float or None
+        At most four significant digits, one time in three the violating value itself if it has no more; None if no
+        such number separates the two.
+
+    Examples
+    --------
+    >>> draw_bound("<", 1.2e6, 1.3e6, "USD", random.Random(0)) in (1.21e6, 1.25e6, 1.3e6)
+    True
+    """
+    greater = operator == ">"
+    satisfying, violating = (high, low) if greater else (low, high)
+    value: float | None = from_canonical(violating, unit)
+    if rng.random() >= 0.35 or value != float(f"{value:.4g}"):
+        first, second = from_canonical(low, unit), from_canonical(high, unit)
+        drawn = round_between(first, second, rng) if greater else round_between(-second, -first, rng)
+        value = drawn if drawn is None or greater else -drawn
+    if value is None:
+        return None
+    bound = to_canonical(value, unit)
+    return value if holds(operator, bound, satisfying) and not holds(operator, bound, violating) else None
+
+
 def write_quantity(value: float, unit: str, rng: random.Random) -> str:
     """One of the ways to write a quantity, drawn at random."""
-    number = rng.choice(_number_forms(value))
-    prefixes, suffixes = prefix_forms(unit), surface_forms(unit)
+    number = rng.choice(_plain_forms(value))
+    spelled = number[0].isalpha()  # "nine percent", but not "nine%"
+    prefixes, suffixes = (
+        [form for form in forms if form not in _SLANG and not (spelled and not form[-1].isalnum())] or forms
+        for forms in (() if spelled else prefix_forms(unit), surface_forms(unit))
+    )
     if prefixes and (not suffixes or rng.random() < 0.35):
         return rng.choice(prefixes) + number
     suffix = rng.choice(suffixes)
@@ -178,6 +224,18 @@ def write_quantity(value: float, unit: str, rng: random.Random) -> str:
 @lru_cache(maxsize=50_000)
 def _number_forms(value: float) -> tuple[str, ...]:
     return number_forms(value)
+
+
+@lru_cache(maxsize=50_000)
+def _plain_forms(value: float) -> tuple[str, ...]:
+    """Keep the forms a searcher would type: "17.5 mln", not "17500000", "17,500 thousand" or "0.0175 bln"."""
+    forms = _number_forms(value)
+    plain = [form for form in forms if not ("thousand" in form and (abs(value) >= 1e6 or "." in form))]
+    if abs(value) >= 1e6:
+        scaled = [form for form in plain if form[-1].isalpha()]
+        if scaled:
+            plain = [form for form in plain if form in scaled or ("," in form and abs(value) < 1e9)]
+    return tuple(plain) or forms
 
 
 def write_query(

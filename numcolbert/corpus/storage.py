@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -52,6 +53,16 @@ def write_parquet(rows: Iterable[dict[str, Any]], features: Features, path: Path
     finally:
         temporary.unlink(missing_ok=True)
     return count
+
+
+def rows_sha256(path: Path) -> str:
+    """SHA-256 over the rows of a Parquet file: equal for equal content, however it is grouped and compressed."""
+    digest = hashlib.sha256()
+    with pq.ParquetFile(path) as table:
+        for batch in table.iter_batches():
+            for row in batch.to_pylist():
+                digest.update(json.dumps(row, ensure_ascii=False, sort_keys=True).encode() + b"\n")
+    return digest.hexdigest()
 
 
 def write_json(content: Any, path: Path) -> None:

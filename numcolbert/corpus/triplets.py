@@ -20,9 +20,8 @@ from numcolbert.corpus.pairs import ConceptFinder, Mentions, Pair, index_pairs, 
 from numcolbert.corpus.queries import (
     OPERATORS,
     Query,
-    from_canonical,
+    draw_bound,
     holds,
-    round_between,
     to_canonical,
     write_query,
 )
@@ -153,9 +152,6 @@ class _Builder:
         self.weights = list(accumulate(len(index[pair.key].sentences) ** 0.5 for pair in self.pairs))
         self.finder = finder
         self.observed = {pair.key: [v for values in index[pair.key].values for v in values] for pair in self.pairs}
-        self.units = {
-            pair.key: (list(index[pair.key].units), list(index[pair.key].units.values())) for pair in self.pairs
-        }
         self.statistics = TripletStatistics()
 
         @lru_cache(maxsize=50_000)
@@ -171,7 +167,7 @@ class _Builder:
         pair = self.pairs[bisect(self.weights, rng.random() * self.weights[-1])]
         mentions = self.index[pair.key]
         first, second = rng.randrange(len(mentions.sentences)), rng.randrange(len(mentions.sentences))
-        threshold = self._threshold(operator, pair, mentions.values[first], mentions.values[second])
+        threshold = self._threshold(operator, mentions, first, second)
         if threshold is None:
             self._reject("no threshold between the two sentences")
             return None
@@ -209,34 +205,20 @@ class _Builder:
     def _reject(self, reason: str) -> None:
         self.statistics.rejected[reason] += 1
 
-    def _threshold(
-        self, operator: str, pair: Pair, satisfying: Sequence[float], violating: Sequence[float]
-    ) -> tuple[float, str] | None:
-        """Draw a threshold that the first values satisfy and the second violate, in a unit of the pair."""
-        units, frequencies = self.units[pair.key]
-        unit = self.rng.choices(units, frequencies)[0]
+    def _threshold(self, operator: str, mentions: Mentions, first: int, second: int) -> tuple[float, str] | None:
+        """Draw a threshold that the first sentence satisfies and the second violates, as the pair's sentences write."""
+        satisfying, violating = mentions.values[first], mentions.values[second]
         if operator == "=":
-            value = self.rng.choice(satisfying)
-            if any(holds("=", value, other) for other in violating):
+            chosen = self.rng.randrange(len(satisfying))
+            if any(holds("=", satisfying[chosen], other) for other in violating):
                 return None
-            return from_canonical(value, unit), unit
+            return mentions.written[first][chosen]
         low, high = (max(violating), max(satisfying)) if operator == ">" else (min(satisfying), min(violating))
         if not low < high:
             return None
-        boundary = low if operator == ">" else high
-        if self.rng.random() < 0.35:
-            value = from_canonical(boundary, unit)
-        else:
-            drawn = round_between(from_canonical(low, unit), from_canonical(high, unit), self.rng)
-            if drawn is None:
-                return None
-            value = drawn
-        canonical = to_canonical(value, unit)
-        if not any(holds(operator, canonical, v) for v in satisfying) or any(
-            holds(operator, canonical, v) for v in violating
-        ):
-            return None
-        return value, unit
+        unit = mentions.usual_unit(high)
+        value = draw_bound(operator, low, high, unit, self.rng)
+        return None if value is None else (value, unit)
 
     def _query(self, pair: Pair, operator: str, value: float, unit: str) -> Query | None:
         wording: Sequence[str] = pair.variants[:3] or (pair.concept,)
