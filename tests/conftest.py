@@ -1,6 +1,7 @@
 """Models and batches that several test folders share."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -69,6 +70,12 @@ def triplet(query: tuple, positive: tuple, negative: tuple) -> dict:
         "positive_quantities": [quantity(positive[0], *mention) for mention in positive[1]],
         "negative_quantities": [quantity(negative[0], *mention) for mention in negative[1]],
     }
+
+
+@pytest.fixture(scope="session")
+def make_triplet() -> Callable[..., dict]:
+    """`triplet`, for tests that make rows of their own."""
+    return triplet
 
 
 @pytest.fixture(scope="session")

@@ -233,8 +233,7 @@ def _plain_forms(value: float) -> tuple[str, ...]:
     plain = [form for form in forms if not ("thousand" in form and (abs(value) >= 1e6 or "." in form))]
     if abs(value) >= 1e6:
         scaled = [form for form in plain if form[-1].isalpha()]
-        if scaled:
-            plain = [form for form in plain if form in scaled or ("," in form and abs(value) < 1e9)]
+        plain = [form for form in plain if form in scaled or ("," in form and (abs(value) < 1e9 or not scaled))]
     return tuple(plain) or forms
 
 
@@ -268,8 +267,10 @@ def write_query(
     Returns
     -------
     Query or None
-        None if no draft gave back operator, value and unit.
+        None if no draft gave back operator, value and unit, or the value has more than nine digits.
     """
+    if value != float(f"{value:.9g}"):
+        return None  # "two-thirds of the votes": 66.66666666666667 percent is nothing to search for
     expected = canonicalize(value, unit)
     for _ in range(tries):
         template = rng.choice(TEMPLATES[operator])

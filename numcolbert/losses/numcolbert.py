@@ -58,6 +58,9 @@ class NumColBERTLoss(nn.Module):
         detector still learning does not disturb the gate) or ``"detected"`` (as at search time).
     document_property_weight
         Weight of mantissa and exponent heads on the quantities of documents; 0, the paper's choice, leaves them out.
+    mask_false_negatives
+        Whether a document of another query about the same concept–unit pair that satisfies this query too is left
+        out of L_ret, instead of counting as a negative. Needs the annotation ``pair``.
     encoding_batch_size
         Documents per forward pass, taken in the order of their length so that little of a pass is padding; None
         encodes all at once. The result is the same; on a CPU a quarter of the documents is a good choice.
@@ -90,6 +93,7 @@ class NumColBERTLoss(nn.Module):
         gather_across_devices: bool = False,
         gate_selection: Literal["gold", "detected"] = "gold",
         document_property_weight: float = 0.0,
+        mask_false_negatives: bool = False,
         encoding_batch_size: int | None = None,
     ) -> None:
         super().__init__()
@@ -110,6 +114,7 @@ class NumColBERTLoss(nn.Module):
         self.document_property_weight = document_property_weight
         self.gather_across_devices = gather_across_devices
         self.gate_selection = gate_selection
+        self.mask_false_negatives = mask_false_negatives
         self.encoding_batch_size = encoding_batch_size
         self.heads: PropertyHeads | None = None
         if property_weight or document_property_weight:
@@ -170,6 +175,21 @@ class NumColBERTLoss(nn.Module):
             candidates = gather(pad_width(documents, dim=2))
             candidates_mask = gather(pad_width(documents_mask, dim=2))
             rank = torch.distributed.get_rank()
+        quantities = {}
+        if self._needs_annotations:
+            quantities = {
+                key: torch.stack([features[key] for features in document_features], dim=1)
+                for key in ("values", "units", "written_values", "quantity_present", "quantity_index")
+            }
+        annotations = {key: quantities[key] for key in ("values", "units", "quantity_present") if quantities}
+        if across:
+            annotations = {key: gather(pad_width(value, dim=2)) for key, value in annotations.items()}
+        annotations = {key: value.flatten(0, 1) for key, value in annotations.items()}
+        false_negatives = None
+        if self.mask_false_negatives:
+            pairs = gather(query["pair"]) if across else query["pair"]
+            same_pair = (query["pair"][:, None] == pairs).repeat_interleave(len(document_features), dim=1)
+            false_negatives = same_pair & positive_masks("joint", query, annotations)[0]
         components = {
             "retrieval": retrieval_loss(
                 queries,
@@ -178,6 +198,7 @@ class NumColBERTLoss(nn.Module):
                 queries_mask=None if self._colbert.do_query_expansion else scoring,
                 temperature=self.temperature,
                 first_label=rank * len(queries),
+                false_negatives=false_negatives,
             )
         }
         if "numerical_logits" in query and "quantity_mask" in query:
@@ -185,20 +206,12 @@ class NumColBERTLoss(nn.Module):
             components["detection"] = self.detection_weight * detection_loss(
                 query["numerical_logits"], query["quantity_mask"], scoring, across
             )
-        if not self._needs_annotations:
+        if self.positive_set is None and self.heads is None:
             return components
 
         quantity_mask = query["quantity_mask"].unsqueeze(-1).to(ungated.dtype)
         q_num = (ungated * quantity_mask).sum(dim=1) / quantity_mask.sum(dim=1).clamp(min=1)
-        quantities = {
-            key: torch.stack([features[key] for features in document_features], dim=1)
-            for key in ("values", "units", "written_values", "quantity_present", "quantity_index")
-        }
         if self.positive_set is not None:
-            annotations = {key: quantities[key] for key in ("values", "units", "quantity_present")}
-            if across:
-                annotations = {key: gather(pad_width(value, dim=2)) for key, value in annotations.items()}
-            annotations = {key: value.flatten(0, 1) for key, value in annotations.items()}
             similarity = quantity_similarity(q_num, candidates.flatten(0, 1), candidates_mask.flatten(0, 1))
             losses = [
                 global_mean(*multi_positive_info_nce(similarity, positives, self.contrastive_temperature), across)
@@ -221,7 +234,12 @@ class NumColBERTLoss(nn.Module):
 
     @property
     def _needs_annotations(self) -> bool:
-        return bool(self.positive_set is not None or self.property_weight or self.document_property_weight)
+        return bool(
+            self.positive_set is not None
+            or self.property_weight
+            or self.document_property_weight
+            or self.mask_false_negatives
+        )
 
     def _check(self, query_features: dict[str, Tensor]) -> None:
         gated = self._colbert.numerical_gate is not None
@@ -229,8 +247,8 @@ class NumColBERTLoss(nn.Module):
         if needed and "quantity_mask" not in query_features:
             raise ValueError(
                 "This batch holds no numerical annotations: give the trainer "
-                "data_collator=numcolbert.training.NumericalCollator(model), or set positive_set=None and all weights "
-                "to 0."
+                "data_collator=numcolbert.training.NumericalCollator(model), or set positive_set=None, all weights to "
+                "0 and mask_false_negatives=False."
             )
 
     def _encode_queries(self, features: dict[str, Tensor]) -> tuple[dict[str, Any], Tensor, Tensor]:

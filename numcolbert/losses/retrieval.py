@@ -17,6 +17,7 @@ def retrieval_loss(
     queries_mask: Tensor | None,
     temperature: float,
     first_label: int = 0,
+    false_negatives: Tensor | None = None,
 ) -> Tensor:
     r"""Cross entropy of the positive among all candidates of the batch.
 
@@ -37,6 +38,9 @@ def retrieval_loss(
         tau_ret.
     first_label
         Group of the first query's positive: rank times batch size where candidates are gathered.
+    false_negatives
+        Candidates that are no negatives of a query, shape (queries, groups times documents per query); bool. They
+        leave the sum over D; a query's own positive stays whatever is said here.
 
     Returns
     -------
@@ -52,4 +56,7 @@ def retrieval_loss(
     """
     scores = ColBERTScores()(queries, documents, queries_mask=queries_mask, documents_mask=documents_mask)
     labels = (first_label + torch.arange(len(queries), device=queries.device)) * documents.shape[1]
+    if false_negatives is not None:
+        positives = F.one_hot(labels, num_classes=scores.shape[1]).bool()
+        scores = scores.masked_fill(false_negatives & ~positives, -torch.inf)
     return F.cross_entropy(scores / temperature, labels)

@@ -100,6 +100,8 @@ class NumericalCollator(ColBERTCollator):
             "unit": torch.tensor([unit_code(c.get("canonical_unit")) for c in conditions]),
             "written_value": _float64([c.get("value") for c in conditions]),
             "written_unit": torch.tensor([unit_code(c.get("unit")) for c in conditions]),
+            # A row that names no pair is alone with its query.
+            "pair": torch.tensor([unit_code(row.get("pair") or f"query: {row['query']}") for row in rows]),
         }
 
     def _collate_documents(self, rows: Sequence[dict[str, Any]], column: str) -> dict[str, Tensor]:

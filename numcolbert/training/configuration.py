@@ -48,7 +48,7 @@ class ModelConfig:
 
 @dataclass
 class LossConfig:
-    """The objective; method "colbert" keeps the temperature alone.
+    """The objective; method "colbert" keeps L_ret alone.
 
     Attributes
     ----------
@@ -70,6 +70,9 @@ class LossConfig:
         Query tokens the gate scales in training: gold (annotated) or detected.
     gather_across_devices
         Whether the documents of all processes are candidates.
+    mask_false_negatives
+        Whether documents of other queries about the same pair that satisfy a query are no negatives of it; for
+        method "colbert" as well.
     encoding_batch_size
         Documents per forward pass, by length; null encodes all at once.
     """
@@ -81,6 +84,7 @@ class LossConfig:
     detection_weight: float = 0.05
     property_weight: float = 0.05
     document_property_weight: float = 0.0
+    mask_false_negatives: bool = True
     gate_selection: Literal["gold", "detected"] = "gold"
     gather_across_devices: bool = False
     encoding_batch_size: int | None = None
@@ -112,11 +116,17 @@ class TrainingConfig:
     max_grad_norm
         Norm gradients are clipped to.
     bf16
-        Whether the encoder computes in bfloat16 (autocast).
+        Whether the encoder computes in bfloat16 (autocast); null: where the machine multiplies faster in it. A CPU
+        without instructions for it is some fifty times slower.
     gradient_checkpointing
         Whether to trade time for memory.
-    length_bucketing
-        Whether batches hold documents of similar length.
+    batching
+        What the triplets of a batch have in common: "pair" (groups about one concept–unit pair), "length" (documents of
+        similar length) or "random" (nothing).
+    pair_group_size
+        Triplets of a group with batching "pair".
+    dropout
+        Probability of dropout; null for the base model's.
     save_steps
         Steps between checkpoints.
     logging_steps
@@ -134,9 +144,11 @@ class TrainingConfig:
     weight_decay: float = 0.0
     warmup_ratio: float = 0.1
     max_grad_norm: float = 1.0
-    bf16: bool = False
+    bf16: bool | None = None
     gradient_checkpointing: bool = False
-    length_bucketing: bool = True
+    batching: Literal["pair", "length", "random"] = "pair"
+    pair_group_size: int = 8
+    dropout: float | None = None
     save_steps: int = 500
     logging_steps: int = 25
     seed: int = 42

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,8 @@ from numcolbert.modeling import ColBERT
 from numcolbert.modeling.base_model import PACKAGED, PACKAGED_HUB_ID
 from numcolbert.modeling.model_card import BenchmarkResult, CardData, LossComponent, TrainingData
 from numcolbert.modeling.persistence import check_destination
-from numcolbert.training.batching import LengthBucketedBatchSampler
-from numcolbert.training.configuration import RunConfig
+from numcolbert.training.batching import LengthBucketedBatchSampler, PairBatchSampler
+from numcolbert.training.configuration import RunConfig, TrainingConfig
 from numcolbert.training.trainer import NumColBERTTrainer, last_checkpoint
 
 __all__ = ["build_loss", "build_model", "train"]
@@ -40,6 +42,7 @@ TRIPLET_COLUMNS = (
     "query_condition",
     "positive_quantities",
     "negative_quantities",
+    "pair",
 )
 
 
@@ -67,7 +70,17 @@ def build_model(config: RunConfig) -> ColBERT:
     pooler = getattr(model[0].auto_model, "pooler", None)
     if pooler is not None:
         pooler.requires_grad_(False)
+    if config.training.dropout is not None:
+        _set_dropout(model, config.training.dropout)
     return model
+
+
+def _set_dropout(model: ColBERT, probability: float) -> None:
+    for module in model[0].auto_model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = probability
+        elif isinstance(getattr(module, "attention_dropout", None), float):
+            module.attention_dropout = probability
 
 
 def build_loss(config: RunConfig, model: ColBERT) -> NumColBERTLoss:
@@ -197,11 +210,11 @@ def _arguments(config: RunConfig, output_dir: Path, triplets: int) -> SentenceTr
         weight_decay=options.weight_decay,
         warmup_steps=math.ceil(options.warmup_ratio * steps),
         max_grad_norm=options.max_grad_norm,
-        bf16=options.bf16,
+        bf16=_bf16_is_faster() if options.bf16 is None else options.bf16,
         use_cpu=not torch.accelerator.is_available(),
         gradient_checkpointing=options.gradient_checkpointing,
         gradient_checkpointing_kwargs={"use_reentrant": False} if options.gradient_checkpointing else None,
-        batch_sampler=LengthBucketedBatchSampler if options.length_bucketing else BatchSamplers.BATCH_SAMPLER,
+        batch_sampler=_batch_sampler(options),
         save_steps=options.save_steps,
         save_total_limit=2,
         logging_steps=options.logging_steps,
@@ -212,6 +225,30 @@ def _arguments(config: RunConfig, output_dir: Path, triplets: int) -> SentenceTr
         ddp_broadcast_buffers=False,  # several forward passes a step must not overwrite each other's buffers
         report_to="none",
     )
+
+
+def _bf16_is_faster() -> bool:
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if torch.accelerator.is_available():
+        return False
+
+    def seconds(dtype: torch.dtype) -> float:
+        matrix = torch.ones(256, 256, dtype=dtype)
+        times = []
+        for _ in range(4):  # the first one loads the kernels
+            start = time.perf_counter()
+            matrix @ matrix
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    return seconds(torch.bfloat16) < seconds(torch.float32)
+
+
+def _batch_sampler(options: TrainingConfig) -> Any:
+    if options.batching == "pair":
+        return partial(PairBatchSampler, group_size=options.pair_group_size)
+    return LengthBucketedBatchSampler if options.batching == "length" else BatchSamplers.BATCH_SAMPLER
 
 
 def _learning_rates(config: RunConfig) -> dict[str, float]:

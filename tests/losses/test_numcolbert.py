@@ -221,6 +221,35 @@ def test_without_gate_and_weights_it_is_pylates_contrastive(tiny_base, triplet_r
             assert torch.allclose(gradients[name], parameter.grad, rtol=1e-4, atol=1e-6), name
 
 
+def test_satisfying_documents_of_the_same_pair_are_no_negatives(tiny_model, make_triplet):
+    """Against the sum written as loops: own positive, own negative, and of the other documents those that count."""
+    tiny_model.eval()
+
+    def row(pair: str, bound: float, positive: float, negative: float) -> dict:
+        return {"pair": pair} | make_triplet(
+            (f"profit above {bound:.0f} dollars", ">", f"{bound:.0f} dollars", bound, "USD"),
+            (f"Profit was ${positive:.0f}.", [(f"${positive:.0f}", positive, "USD")]),
+            (f"Profit was ${negative:.0f}.", [(f"${negative:.0f}", negative, "USD")]),
+        )
+
+    rows = [row("profit | USD", 10, 20, 5), row("profit | USD", 30, 40, 15), row("loss | USD", 10, 70, 3)]
+    excluded = {0: {2, 3}, 1: set(), 2: set()}  # 40 and 15 satisfy the first query, whose pair the third does not share
+    loss = NumColBERTLoss(tiny_model, temperature=0.5, mask_false_negatives=True)
+    reference = Reference(tiny_model, rows)
+    expected = 0.0
+    for index in range(3):
+        scores = [
+            sum(max(float(q @ t) for t in document) for q in reference.query_tokens[index]) / 0.5
+            for document in reference.documents
+        ]
+        kept = [score for number, score in enumerate(scores) if number not in excluded[index]]
+        expected += math.log(sum(math.exp(s - max(kept)) for s in kept)) + max(kept) - scores[2 * index]
+    result = float(loss(features_of(tiny_model, rows))["retrieval"].detach())
+    assert result == pytest.approx(expected / 3, rel=1e-4)
+    unmasked = NumColBERTLoss(tiny_model, temperature=0.5)(features_of(tiny_model, rows))["retrieval"]
+    assert float(unmasked.detach()) > result
+
+
 def test_the_gate_learns_through_retrieval_and_the_detector_through_detection_alone(tiny_model, triplet_rows):
     loss = NumColBERTLoss(tiny_model)
     components = loss(features_of(tiny_model, triplet_rows))

@@ -8,7 +8,7 @@ from datasets import Dataset
 
 from numcolbert import ColBERT
 from numcolbert.losses.annotations import OPERATOR_CODES, unit_code
-from numcolbert.training import LengthBucketedBatchSampler, NumericalCollator
+from numcolbert.training import LengthBucketedBatchSampler, NumericalCollator, PairBatchSampler
 
 
 @pytest.fixture
@@ -102,6 +102,29 @@ def test_bucketed_batches_depend_on_seed_and_epoch_alone():
     assert sampler() != sampler(seed=1)
     assert sampler() != sampler(epoch=1)
     assert [len(batch) for batch in sampler(drop_last=True)] == [8] * 6
+
+
+def pair_batches(seed: int = 0, epoch: int = 0, drop_last: bool = False) -> list[list[int]]:
+    triplets = Dataset.from_dict({"pair": [f"pair {n % 7}" for n in range(100)]})
+    result = PairBatchSampler(triplets, batch_size=16, drop_last=drop_last, seed=seed, group_size=4)
+    result.set_epoch(epoch)
+    return list(result)
+
+
+def test_pair_batches_hold_every_row_once_and_few_pairs():
+    batches = pair_batches()
+    assert sorted(row for batch in batches for row in batch) == list(range(100))
+    # 14 or 15 rows a pair make 4 groups, of which a batch of 16 takes 4 or, where short ones meet, a few more.
+    assert all(len({row % 7 for row in batch}) <= 7 for batch in batches)
+    neighbours = [row % 7 == other % 7 for batch in batches for row, other in zip(batch, batch[1:], strict=False)]
+    assert sum(neighbours) / len(neighbours) > 0.6  # by chance, 1 in 7
+
+
+def test_pair_batches_depend_on_seed_and_epoch_alone():
+    assert pair_batches() == pair_batches()
+    assert pair_batches() != pair_batches(seed=1)
+    assert pair_batches() != pair_batches(epoch=1)
+    assert [len(batch) for batch in pair_batches(drop_last=True)] == [16] * 6
 
 
 def test_satisfies_compares_as_the_operators_say():
