@@ -1,0 +1,184 @@
+"""PyLate's approximate indexes, PLAID and Voyager: built, opened and searched with settings that suit gated queries.
+
+Both take query embeddings as they come. PLAID scores with dot products throughout. Voyager looks for candidates by
+cosine, which forgets norms, and then scores the candidates with dot products, which keeps them.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from packaging.version import Version
+
+from numcolbert.retrieval.embeddings import Embeddings, Ranking, as_float32
+
+__all__ = ["PylateEngine", "build_index", "check_voyager", "open_index", "search_index"]
+
+PylateEngine = Literal["plaid", "voyager"]
+
+
+def check_voyager() -> None:
+    """Refuse a Voyager that cannot work here, before anything is encoded for it.
+
+    Raises
+    ------
+    ImportError
+        If Voyager is missing, or is one that PyLate 1.6 cannot call: from 2.2 on it takes no list of vectors.
+    """
+    try:
+        version = importlib.metadata.version("voyager")
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ImportError("Voyager is not installed; pip install 'voyager>=2.1,<2.2'.") from error
+    if Version(version) >= Version("2.2"):
+        raise ImportError(f"PyLate cannot call voyager {version}; pip install 'voyager>=2.1,<2.2'.")
+
+
+def build_index(
+    engine: PylateEngine,
+    folder: str | Path,
+    name: str,
+    documents_ids: Sequence[str],
+    documents_embeddings: Embeddings,
+    dimensions: int,
+    *,
+    nbits: int = 4,
+    seed: int = 42,
+    device: str = "cpu",
+    show_progress: bool = False,
+) -> Any:
+    """Build an index of PyLate from all documents at once.
+
+    Parameters
+    ----------
+    engine
+        ``"plaid"`` or ``"voyager"``.
+    folder, name
+        The index is written to ``folder/name``; what was there is replaced.
+    documents_ids
+        Names of the documents.
+    documents_embeddings
+        One array of shape (tokens, dimensions) for each; memory-mapped ones stay on disk.
+    dimensions
+        Dimensions of the embeddings.
+    nbits
+        Bits of a residual in PLAID; Voyager keeps whole vectors.
+    seed
+        Seed of PLAID's sampling and k-means. The global random state is left as it was.
+    device
+        Where PLAID computes.
+    show_progress
+        Whether PLAID draws progress bars.
+
+    Returns
+    -------
+    pylate.indexes.PLAID or pylate.indexes.Voyager
+        The index, ready for search.
+    """
+    index = _pylate_index(
+        engine, folder, name, override=True, dimensions=dimensions, nbits=nbits, seed=seed, device=device,
+        show_progress=show_progress,
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        # fast-plaid seeds its k-means, and draws the documents for it from the global generator.
+        torch.manual_seed(seed)
+        index.add_documents(documents_ids=list(documents_ids), documents_embeddings=list(documents_embeddings))
+    return index
+
+
+def open_index(engine: PylateEngine, folder: str | Path, name: str, dimensions: int, *, device: str = "cpu") -> Any:
+    """Open an index of PyLate for search.
+
+    Parameters
+    ----------
+    engine
+        ``"plaid"`` or ``"voyager"``.
+    folder, name
+        The index lies in ``folder/name``.
+    dimensions
+        Dimensions of the embeddings.
+    device
+        Where PLAID computes.
+
+    Returns
+    -------
+    pylate.indexes.PLAID or pylate.indexes.Voyager
+        The index.
+
+    Raises
+    ------
+    ValueError
+        If one of its files could run code: PyLate keeps document ids as pickles.
+    """
+    for mapping in sorted(Path(folder, name).glob("*.pkl")):
+        with mapping.open("rb") as file:
+            try:
+                _PlainData(file).load()
+            except pickle.UnpicklingError as error:
+                raise ValueError(f"{mapping} holds more than document ids ({error}): build the index again.") from error
+    return _pylate_index(engine, folder, name, override=False, dimensions=dimensions, device=device)
+
+
+class _PlainData(pickle.Unpickler):
+    """Reads dicts, lists, numbers and strings, and refuses whatever would look up code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"it refers to {module}.{name}")
+
+
+def search_index(index: Any, queries_embeddings: Embeddings, k: int, *, device: str = "cpu") -> list[Ranking]:
+    """Search an index for several queries through ``pylate.retrieve.ColBERT``.
+
+    Parameters
+    ----------
+    index
+        An index of PyLate, or one that behaves like it.
+    queries_embeddings
+        One array of shape (tokens, dimensions) for each query; used as given, without normalisation.
+    k
+        Documents to return for each query.
+    device
+        Where candidates are scored.
+
+    Returns
+    -------
+    list[Ranking]
+        For each query, (document id, score), best first.
+    """
+    from pylate.retrieve import ColBERT as Retriever  # noqa: PLC0415  (seconds to import)
+
+    queries = [as_float32(query) for query in queries_embeddings]
+    results = Retriever(index=index).retrieve(queries_embeddings=queries, k=k, device=device)
+    return [[(str(hit["id"]), float(hit["score"])) for hit in ranking] for ranking in results]
+
+
+def _pylate_index(
+    engine: PylateEngine,
+    folder: str | Path,
+    name: str,
+    *,
+    override: bool,
+    dimensions: int,
+    nbits: int = 4,
+    seed: int = 42,
+    device: str = "cpu",
+    show_progress: bool = False,
+) -> Any:
+    from pylate import indexes  # noqa: PLC0415  (seconds to import)
+
+    where = {"index_folder": str(folder), "index_name": name, "override": override}
+    if engine == "voyager":
+        return indexes.Voyager(**where, embedding_size=dimensions)
+    return indexes.PLAID(
+        **where,
+        nbits=nbits,
+        seed=seed,
+        # Worker threads made a search of 50 queries no faster on two cores.
+        num_threads=1,
+        show_progress=show_progress,
+        device=device,
+    )
