@@ -9,7 +9,7 @@ import random
 import shutil
 from bisect import bisect
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -69,6 +69,7 @@ def build_benchmark(
     window: int = 10,
     seed: int = 0,
     name: str = "benchmark",
+    index: Mapping[str, Mentions] | None = None,
 ) -> Benchmark:
     """Build a benchmark and write it to a directory.
 
@@ -100,6 +101,8 @@ def build_benchmark(
         Seed of all random choices.
     name
         Name of the benchmark in reports.
+    index
+        Where the pairs occur in the corpus; found by their concepts (`index_pairs`) if None.
 
     Returns
     -------
@@ -112,7 +115,8 @@ def build_benchmark(
         If the corpus does not yield so many queries.
     """
     rng = random.Random(seed)
-    index = index_pairs(corpus, pairs, window=window)
+    if index is None:
+        index = index_pairs(corpus, pairs, window=window)
     groups = {
         seen: [
             pair

@@ -7,8 +7,8 @@ import dataclasses
 import hashlib
 import json
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,24 @@ from datasets import Dataset, disable_progress_bars
 
 from numcolbert.corpus.annotation import annotate
 from numcolbert.corpus.augmentation import read_expressions, related_expressions
-from numcolbert.corpus.benchmark import build_benchmark
-from numcolbert.corpus.pairs import Pair, mine_pairs
+from numcolbert.corpus.benchmark import Benchmark, build_benchmark
+from numcolbert.corpus.official import (
+    FILES,
+    TRAINING,
+    index_official,
+    name_pairs,
+    query_keys,
+    query_rows,
+    read_official,
+    sentences_of,
+    write_official_benchmark,
+)
+from numcolbert.corpus.pairs import Mentions, Pair, mine_pairs
 from numcolbert.corpus.sentences import document_of, read_sentences
-from numcolbert.corpus.storage import rows_sha256, write_json
+from numcolbert.corpus.storage import file_sha256, rows_sha256, write_json
 from numcolbert.corpus.triplets import TripletOptions, build_triplets
 
-VERSION = 2
+VERSION = 3
 """Part of the fingerprint: raised when the same configuration yields other data."""
 
 BUILTIN = "builtin"
@@ -40,6 +51,10 @@ class DataConfig:
         `.txt`, `.jsonl` or `.jsonl.gz` file, or "builtin" for the corpus that comes with the package.
     test_source
         File to build the test benchmark from; without one, `test_share` of the documents of `train_source`.
+    official_dir
+        Folder of the official files of FinQuant or MedQuant (`numcolbert.corpus.official`): triplets and development
+        benchmark are made from its training file, and its queries are the test benchmark. `train_source` and
+        `test_source` must then be left as they are; `test_share`, `queries` and `min_support` count for nothing.
     text_column, id_column
         Columns of JSON lines.
     triplets
@@ -58,9 +73,9 @@ class DataConfig:
     min_relevant, max_relevant, min_violating
         Bounds on the judged sentences of a benchmark query.
     min_characters, max_characters
-        Bounds on the length of a sentence.
+        Bounds on the length of a sentence, documents of the official collection excepted.
     max_sentences
-        Read so many sentences of each source only.
+        Read so many sentences of each source only; the official collection is always read whole.
     expressions
         JSON file of related expressions by concept; without one they are found in the corpus.
     negative_permutation, positive_permutation, unit_permutation, concept_expansion, near_threshold, window
@@ -74,6 +89,7 @@ class DataConfig:
     output_dir: str
     train_source: str = BUILTIN
     test_source: str | None = None
+    official_dir: str | None = None
     text_column: str = "text"
     id_column: str = "id"
     triplets: int = 16_000
@@ -100,6 +116,15 @@ class DataConfig:
     seed: int = 0
     num_proc: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.official_dir is not None:
+            for name, unset in (("train_source", BUILTIN), ("test_source", None)):
+                if getattr(self, name) != unset:
+                    raise ValueError(
+                        f"official_dir is {self.official_dir!r} and {name} {getattr(self, name)!r}: give one of them, "
+                        "for the official files hold training and test data"
+                    )
+
     def fingerprint(self) -> str:
         """Name of this configuration: equal for equal settings and content of the sources, wherever all of it lies."""
         settings = dataclasses.asdict(self)
@@ -108,10 +133,10 @@ class DataConfig:
             path = settings[key]
             if path is not None and path != BUILTIN and Path(path).is_file():
                 # The suffix decides how a file is read; name and place decide nothing.
-                settings[key] = [
-                    Path(path.removesuffix(".gz")).suffix,
-                    hashlib.sha256(Path(path).read_bytes()).hexdigest(),
-                ]
+                settings[key] = [Path(path.removesuffix(".gz")).suffix, file_sha256(Path(path))]
+        if self.official_dir is not None:
+            files = (Path(self.official_dir) / name for name in FILES)
+            settings["official_dir"] = [file_sha256(file) if file.is_file() else None for file in files]
         content = json.dumps([VERSION, settings], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
@@ -174,35 +199,19 @@ def prepare_data(config: DataConfig) -> PreparedData:
         near_threshold=config.near_threshold,
         window=config.window,
     )
-    output.mkdir(parents=True, exist_ok=True)
-    record.unlink(missing_ok=True)
     rng = random.Random(config.seed)
+    material = _mined(config, rng) if config.official_dir is None else _official(config, rng)
+    output.mkdir(parents=True, exist_ok=True)
+    record.unlink(missing_ok=True)  # from here on nothing counts as prepared until all is
 
-    sentences = _read(config, config.train_source)
-    test_sentences = _read(config, config.test_source) if config.test_source else None
-    shares = {"development": config.development_share, "test": 0.0 if test_sentences is not None else config.test_share}
-    train, development, test = _split(sentences, shares, rng)
-    if test_sentences is not None:
-        known = set(test_sentences["text"])
-        train = train.select([n for n, text in enumerate(train["text"]) if text not in known])
-        test = test_sentences
-    train, development, test = (annotate(part, num_proc=config.num_proc) for part in (train, development, test))
+    train = material.train
+    withheld = {pair.key for pair in train.pairs if rng.random() < config.unseen_pair_share}
+    seen = {pair.key for pair in train.pairs} - withheld
 
-    train_pairs = mine_pairs(train, min_support=config.min_support)
-    if not train_pairs:
-        raise ValueError(
-            f"no concept–unit pair found in {config.train_source}: give a larger corpus or lower min_support"
-        )
-    withheld = {pair.key for pair in train_pairs if rng.random() < config.unseen_pair_share}
-    seen = {pair.key for pair in train_pairs} - withheld
-    benchmarks = {}
-    for name, part, queries in (
-        ("benchmark", test, config.queries),
-        ("development", development, config.development_queries),
-    ):
-        benchmarks[name] = build_benchmark(
-            part,
-            _merge(train_pairs, mine_pairs(part, min_support=config.min_support)),
+    def benchmark_of(part: _Part, name: str, queries: int) -> Benchmark:
+        return build_benchmark(
+            part.sentences,
+            part.pairs,
             output / name,
             queries=queries,
             seen_pairs=seen,
@@ -213,35 +222,153 @@ def prepare_data(config: DataConfig) -> PreparedData:
             window=config.window,
             seed=config.seed,
             name=name,
+            index=part.index,
         )
+
+    benchmarks = {}
+    if material.queries is None:
+        benchmarks["benchmark"] = benchmark_of(material.test, "benchmark", config.queries)
+    else:
+        benchmarks["benchmark"] = write_official_benchmark(
+            material.test.sentences, material.queries, material.qrels, seen, prepared[1], name=material.name
+        )
+    benchmarks["development"] = benchmark_of(material.development, "development", config.development_queries)
     if config.expressions is not None:
         related = read_expressions(config.expressions)
     else:
-        related = related_expressions(train, train_pairs) if config.concept_expansion else {}
+        related = related_expressions(train.sentences, train.pairs) if config.concept_expansion else {}
     unseen_asked = {row["pair"] for benchmark in benchmarks.values() for row in benchmark.queries if not row["seen"]}
+    asked = set().union(
+        query_keys(material.queries or []), *(benchmark.query_keys() for benchmark in benchmarks.values())
+    )
     triplets = build_triplets(
-        train,
-        train_pairs,
+        train.sentences,
+        train.pairs,
         prepared[0],
         count=config.triplets,
         seed=config.seed,
         options=options,
         related=related,
         exclude_pairs=withheld | unseen_asked,
-        exclude_queries=set().union(*(benchmark.query_keys() for benchmark in benchmarks.values())),
+        exclude_queries=asked,
+        index=train.index,
     )
+
     statistics = {
         "fingerprint": fingerprint,
         "config": dataclasses.asdict(config),
-        "sentences": {"train": len(train), "development": len(development), "test": len(test)},
-        "pairs": {"mined": len(train_pairs), "withheld": len(withheld)},
+        "sentences": {
+            "train": len(train.sentences),
+            "development": len(material.development.sentences),
+            "test": len(material.test.sentences),
+        },
+        "pairs": {"train": len(train.pairs), "withheld": len(withheld)},
         "concepts_with_related_expressions": len(related),
         "triplets": triplets.as_dict(),
         "triplets_sha256": rows_sha256(prepared[0]),
+        **material.statistics,
         **{name: benchmark.information for name, benchmark in benchmarks.items()},
     }
     write_json(statistics, record)
     return PreparedData(*prepared, statistics)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Annotated sentences, the pairs they are asked for, and where these occur if that is known."""
+
+    sentences: Dataset
+    pairs: Sequence[Pair]
+    index: Mapping[str, Mentions] | None = None
+
+
+@dataclass(frozen=True)
+class _Material:
+    """What data is built from; queries and judgements only where they are given and not built."""
+
+    train: _Part
+    development: _Part
+    test: _Part
+    queries: list[dict[str, Any]] | None = None
+    qrels: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    name: str = "benchmark"
+    statistics: dict[str, Any] = field(default_factory=dict)
+
+
+def _mined(config: DataConfig, rng: random.Random) -> _Material:
+    """Read the sources and mine the pairs of each part."""
+    sentences = _read(config, config.train_source)
+    test_sentences = _read(config, config.test_source) if config.test_source else None
+    shares = {"development": config.development_share, "test": 0.0 if test_sentences is not None else config.test_share}
+    train, development, test = _split(sentences, shares, rng)
+    if test_sentences is not None:
+        known = set(test_sentences["text"])
+        train = train.select([n for n, text in enumerate(train["text"]) if text not in known])
+        test = test_sentences
+    train, development, test = (annotate(part, num_proc=config.num_proc) for part in (train, development, test))
+    pairs = mine_pairs(train, min_support=config.min_support)
+    if not pairs:
+        raise ValueError(
+            f"no concept–unit pair found in {config.train_source}: give a larger corpus or lower min_support"
+        )
+
+    def part(sentences: Dataset) -> _Part:
+        return _Part(sentences, _merge(pairs, mine_pairs(sentences, min_support=config.min_support)))
+
+    return _Material(_Part(train, pairs), part(development), part(test))
+
+
+def _official(config: DataConfig, rng: random.Random) -> _Material:
+    """Read the official files; no answer to a test query is trained on."""
+    directory = Path(str(config.official_dir))
+    data = read_official(
+        directory,
+        min_characters=config.min_characters,
+        max_characters=config.max_characters,
+        max_sentences=config.max_sentences,
+    )
+    corpus = annotate(sentences_of(data.training.texts, prefix="train-"), num_proc=config.num_proc)
+    pairs_of_rows = name_pairs(corpus, data.training)
+    pairs = sorted(
+        {pair.key: pair for pair in pairs_of_rows if pair is not None}.values(),
+        key=lambda pair: (-pair.support, pair.key),
+    )
+    if not pairs:
+        raise ValueError(
+            f"no row of {directory / TRAINING} has a sentence that gives its value in a unit: check that `values` and "
+            "`sentences` belong together"
+        )
+    answers = {
+        " ".join(data.documents[int(document)].split())
+        for judged in data.qrels.values()
+        for document, relevance in judged.items()
+        if relevance
+    }
+    numbers = [number for number, text in enumerate(data.training.texts) if text not in answers]
+    left_out = len(data.training.texts) - len(numbers)
+    rng.shuffle(numbers)
+    cut = round(config.development_share * len(numbers))
+
+    def part(chosen: list[int]) -> _Part:
+        entries = [data.training.entries[number] for number in chosen]
+        sentences = corpus.select(chosen)
+        return _Part(sentences, pairs, index_official(sentences, entries, pairs_of_rows))
+
+    return _Material(
+        train=part(sorted(numbers[cut:])),
+        development=part(sorted(numbers[:cut])),
+        test=_Part(annotate(sentences_of(data.documents), num_proc=config.num_proc), pairs),
+        queries=query_rows(data.queries, pairs_of_rows),
+        qrels=data.qrels,
+        name=directory.resolve().name,
+        statistics={
+            "training_file": {
+                "rows": len(pairs_of_rows),
+                "rows_without_pair": sum(pair is None for pair in pairs_of_rows),
+                "answers_left_out": left_out,
+            }
+        },
+    )
 
 
 def _read(config: DataConfig, source: str) -> Dataset:

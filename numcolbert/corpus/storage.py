@@ -65,6 +65,15 @@ def rows_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, of which few are held in memory."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
 def write_json(content: Any, path: Path) -> None:
     """Write a JSON file that appears when it is whole."""
     temporary = path.with_name(path.name + ".part")

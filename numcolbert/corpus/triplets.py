@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from datasets import Dataset
 
 from numcolbert.corpus.augmentation import permute_values, replace_unit
-from numcolbert.corpus.pairs import ConceptFinder, Mentions, Pair, index_pairs, near_values
+from numcolbert.corpus.pairs import Mentions, Pair, index_pairs
 from numcolbert.corpus.queries import (
     OPERATORS,
     Query,
@@ -29,8 +29,16 @@ from numcolbert.corpus.schema import TRIPLETS
 from numcolbert.corpus.storage import write_parquet
 from numcolbert.quantities import extract_quantities
 
-Sentence = tuple[str, list[dict[str, Any]]]
 QueryKey = tuple[str, str, float]
+
+
+class _Sentence(NamedTuple):
+    """A sentence of a pair, as the corpus has it or rewritten; rewriting keeps number and order of quantities."""
+
+    text: str
+    quantities: list[dict[str, Any]]
+    near: list[int]
+    """Positions of the quantities that are said of the concept."""
 
 
 def query_key(pair: str, operator: str, canonical_value: float) -> QueryKey:
@@ -136,7 +144,6 @@ class _Builder:
         corpus: Dataset,
         index: Mapping[str, Mentions],
         pairs: Sequence[Pair],
-        finder: ConceptFinder,
         related: Mapping[str, Sequence[str]],
         excluded: AbstractSet[QueryKey],
         options: TripletOptions,
@@ -150,16 +157,14 @@ class _Builder:
                 "no concept–unit pair has sentences with different values: give a larger corpus or lower min_support"
             )
         self.weights = list(accumulate(len(index[pair.key].sentences) ** 0.5 for pair in self.pairs))
-        self.finder = finder
         self.observed = {pair.key: [v for values in index[pair.key].values for v in values] for pair in self.pairs}
         self.statistics = TripletStatistics()
 
         @lru_cache(maxsize=50_000)
-        def sentence(number: int) -> Sentence:
-            row = corpus[number]
-            return row["text"], row["quantities"]
+        def row(number: int) -> dict[str, Any]:
+            return corpus[number]
 
-        self.sentence = sentence
+        self.row = row
 
     def draw(self, operator: str) -> dict[str, Any] | None:
         """One triplet, or None if this draft came to nothing."""
@@ -186,16 +191,16 @@ class _Builder:
         negative = self._negative(pair, operator, canonical, mentions, second, positive[0])
         if negative is None:
             return None
-        if positive[0][0] == negative[0][0]:
+        if positive[0].text == negative[0].text:
             self._reject("positive and negative are the same")
             return None
         return {
             "query": query.text,
-            "positive": positive[0][0],
-            "negative": negative[0][0],
+            "positive": positive[0].text,
+            "negative": negative[0].text,
             "query_condition": query.condition,
-            "positive_quantities": positive[0][1],
-            "negative_quantities": negative[0][1],
+            "positive_quantities": positive[0].quantities,
+            "negative_quantities": negative[0].quantities,
             "concept": pair.concept,
             "pair": pair.key,
             "positive_source": positive[1],
@@ -227,34 +232,38 @@ class _Builder:
             wording = related
         return write_query(wording, operator, value, unit, self.rng)
 
-    def _near(self, sentence: Sentence, pair: Pair) -> list[int]:
-        return near_values(*sentence, self.finder, self.options.window).get((pair.concept, pair.unit), [])
+    def _sentence(self, mentions: Mentions, place: int) -> _Sentence | None:
+        row, written = self.row(mentions.sentences[place]), mentions.written[place]
+        near = [n for n, quantity in enumerate(row["quantities"]) if (quantity["value"], quantity["unit"]) in written]
+        if len(near) > len(written):
+            self._reject("another concept has the same quantity")
+            return None
+        return _Sentence(row["text"], row["quantities"], near)
 
     def _positive(
-        self, pair: Pair, operator: str, threshold: float, mentions: Mentions, number: int
-    ) -> tuple[Sentence, str] | None:
+        self, pair: Pair, operator: str, threshold: float, mentions: Mentions, place: int
+    ) -> tuple[_Sentence, str] | None:
         options, rng = self.options, self.rng
-        sentence = self.sentence(mentions.sentences[number])
-        source = "original"
+        permuted = False
         if rng.random() < options.positive_permutation:
             other = rng.randrange(len(mentions.sentences))
             if not any(holds(operator, threshold, value) for value in mentions.values[other]):
-                changed = self._permuted(mentions, other, pair, operator, threshold, satisfying=True)
-                if changed is None:
-                    return None
-                sentence, source = changed, "value_permutation"
-        if source == "original" and rng.random() < options.unit_permutation:
-            near = self._near(sentence, pair)
-            self.statistics.permutations += 1
-            rewritten = replace_unit(sentence[0], extract_quantities(sentence[0]), near, rng, same_unit=True)
-            if rewritten is None:
-                self._reject("unit permutation")
-            else:
-                sentence, source = rewritten, "unit_permutation"
-        near = self._near(sentence, pair)
-        if not any(holds(operator, threshold, sentence[1][n]["canonical_value"]) for n in near):
-            self._reject("positive violates")
+                place, permuted = other, True
+        sentence = self._sentence(mentions, place)
+        if sentence is None:
             return None
+        source = "original"
+        if permuted:
+            sentence, source = (
+                self._rewritten(sentence, pair, operator, threshold, satisfying=True),
+                "value_permutation",
+            )
+            if sentence is None:
+                return None
+        elif rng.random() < options.unit_permutation:
+            rewritten = self._with_unit(sentence, sentence.near, same_unit=True)
+            if rewritten is not None:
+                sentence, source = rewritten, "unit_permutation"
         return sentence, source
 
     def _negative(
@@ -263,53 +272,54 @@ class _Builder:
         operator: str,
         threshold: float,
         mentions: Mentions,
-        number: int,
-        positive: Sentence,
-    ) -> tuple[Sentence, str] | None:
+        place: int,
+        positive: _Sentence,
+    ) -> tuple[_Sentence, str] | None:
         options, rng = self.options, self.rng
-        sentence, source = self.sentence(mentions.sentences[number]), "original"
         kind = rng.random()
+        sentence: _Sentence | None
         if kind < options.negative_permutation:
+            source = "value_permutation"
             if rng.random() < 0.5:
-                base = positive
+                base: _Sentence | None = positive
             else:
-                base = self.sentence(mentions.sentences[rng.randrange(len(mentions.sentences))])
-            changed = self._rewritten(base, pair, operator, threshold, satisfying=False)
-            if changed is None:
-                return None
-            sentence, source = changed, "value_permutation"
+                base = self._sentence(mentions, rng.randrange(len(mentions.sentences)))
+            sentence = base and self._rewritten(base, pair, operator, threshold, satisfying=False)
         elif kind < options.negative_permutation + options.unit_permutation:
-            positions = [n for n, row in enumerate(positive[1]) if row["canonical_unit"] == pair.unit]
-            self.statistics.permutations += 1
-            rewritten = replace_unit(positive[0], extract_quantities(positive[0]), positions, rng, same_unit=False)
-            if rewritten is None:
-                self._reject("unit permutation")
-                return None
-            sentence, source = rewritten, "unit_permutation"
+            source = "unit_permutation"
+            positions = [n for n, row in enumerate(positive.quantities) if row["canonical_unit"] == pair.unit]
+            sentence = self._with_unit(positive, positions, same_unit=False)
+        else:
+            source = "original"
+            sentence = self._sentence(mentions, place)
+        if sentence is None:
+            return None
         if any(
             row["canonical_unit"] == pair.unit and holds(operator, threshold, row["canonical_value"])
-            for row in sentence[1]
+            for row in sentence.quantities
         ):
             self._reject("negative satisfies elsewhere in the sentence")
             return None
         return sentence, source
 
-    def _permuted(
-        self, mentions: Mentions, number: int, pair: Pair, operator: str, threshold: float, *, satisfying: bool
-    ) -> Sentence | None:
-        return self._rewritten(
-            self.sentence(mentions.sentences[number]), pair, operator, threshold, satisfying=satisfying
+    def _with_unit(self, sentence: _Sentence, positions: Sequence[int], *, same_unit: bool) -> _Sentence | None:
+        self.statistics.permutations += 1
+        changed = replace_unit(
+            sentence.text, extract_quantities(sentence.text), positions, self.rng, same_unit=same_unit
         )
+        if changed is None:
+            self._reject("unit permutation")
+            return None
+        return _Sentence(*changed, sentence.near)
 
     def _rewritten(
-        self, sentence: Sentence, pair: Pair, operator: str, threshold: float, *, satisfying: bool
-    ) -> Sentence | None:
-        near = self._near(sentence, pair)
+        self, sentence: _Sentence, pair: Pair, operator: str, threshold: float, *, satisfying: bool
+    ) -> _Sentence | None:
         self.statistics.permutations += 1
-        changed = near and permute_values(
-            sentence[0],
+        changed = permute_values(
+            sentence.text,
             pair.unit,
-            near,
+            sentence.near,
             self.observed[pair.key],
             operator,
             threshold,
@@ -317,10 +327,10 @@ class _Builder:
             near_share=self.options.near_threshold,
             rng=self.rng,
         )
-        if not changed:
+        if changed is None:
             self._reject("value permutation")
             return None
-        return changed
+        return _Sentence(*changed, sentence.near)
 
 
 def _varied(mentions: Mentions) -> bool:
@@ -338,6 +348,7 @@ def build_triplets(
     related: Mapping[str, Sequence[str]] | None = None,
     exclude_pairs: AbstractSet[str] = frozenset(),
     exclude_queries: AbstractSet[QueryKey] = frozenset(),
+    index: Mapping[str, Mentions] | None = None,
 ) -> TripletStatistics:
     """Build training triplets and stream them to a Parquet file.
 
@@ -365,6 +376,8 @@ def build_triplets(
         Keys of pairs that must not occur.
     exclude_queries
         Keys (`query_key`) of queries that must not occur.
+    index
+        Where the pairs occur in the corpus; found by their concepts (`index_pairs`) if None.
 
     Returns
     -------
@@ -378,10 +391,9 @@ def build_triplets(
     """
     options = options or TripletOptions()
     kept = [pair for pair in pairs if pair.key not in exclude_pairs]
-    index = index_pairs(corpus, pairs, window=options.window)
-    builder = _Builder(
-        corpus, index, kept, ConceptFinder.of_pairs(pairs), related or {}, exclude_queries, options, random.Random(seed)
-    )
+    if index is None:
+        index = index_pairs(corpus, pairs, window=options.window)
+    builder = _Builder(corpus, index, kept, related or {}, exclude_queries, options, random.Random(seed))
     statistics = builder.statistics
 
     def rows() -> Iterator[dict[str, Any]]:
