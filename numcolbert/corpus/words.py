@@ -35,7 +35,7 @@ FUNCTION_WORDS = frozenset(
     according corresponding north south outstanding worth underway year-on-year year-to-year month-on-month
     aggregate th nd rd eg year-ago year-earlier owe owed owes invest invests estimated additional entire
     provisional annualized annualised ie vis mid non aged younger older nearest bid tid qd t.i.d b.i.d i.v c.i
-    p.o iv im sc po
+    p.o iv im sc po far
 
     """
     )
@@ -90,7 +90,7 @@ _ALSO_NOUNS = frozenset(
     banking pricing planning processing drilling housing clearing rating ratings meeting meetings crossing
     crushings plantings planting sowings winnings bidding screening smoking drinking testing training feeding
     counselling counseling dosing fasting reading readings swelling bleeding vomiting walking loading cutting
-    beginning closing fixed
+    beginning closing fixed note notes starts
 
     """
     )
@@ -109,6 +109,28 @@ def _inflect(verb: str) -> set[str]:
         forms |= {verb + verb[-1] + "ed", verb + verb[-1] + "ing"}
     return forms
 
+
+STATIVE_VERBS = frozenset(["is", "are", "was", "were", "be", "been", "being", "has", "had", "have"]).union(
+    *map(_inflect, split_words("average total exceed range last reach equal remain take vary measure amount require")),
+    ["ranging", "lasting", "averaging", "took", "taken"],
+)
+"""Verbs that give their subject a value."""
+
+MEASURING_VERBS = STATIVE_VERBS.union(
+    *map(
+        _inflect,
+        split_words(
+            """
+    rise fall increase decrease decline drop gain climb jump grow slip ease surge soar plunge tumble edge advance
+    widen narrow shrink expand raise lower cut reduce estimate forecast project put set value price fix quote trade
+    stand come hit stay stabilize run show compare account represent total improve double worsen revise expect
+    close open end start move
+    """
+        ),
+    ),
+    split_words("rose risen fell fallen grew grown shrank stood came slid"),
+)
+"""Verbs that give their subject a value or move it to one."""
 
 VERB_FORMS = frozenset(set().union(*map(_inflect, _VERBS)) | set(_IRREGULAR)) - _ALSO_NOUNS
 """Inflected verbs that end a noun phrase."""
