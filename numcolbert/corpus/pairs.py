@@ -199,7 +199,7 @@ class _Linker:
         """For each quantity read so far the phrase before it that it is said of."""
 
     def links(self) -> list[tuple[int, int, int]]:
-        found = []
+        found: list[tuple[int, int, int]] = []
         for number, (quantity, (first, last)) in enumerate(zip(self.quantities, self.ranges, strict=True)):
             unit = quantity["canonical_unit"]
             if unit is None or first == last:
