@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m hub.publish",
         description="Send a saved model to the Hugging Face Hub in one commit. Log in first (`hf auth login`), or set "
         "HF_TOKEN to a token with write permission.",
+        allow_abbrev=False,
     )
     parser.add_argument("folder", metavar="DIR", help="folder that training or save_pretrained wrote")
     parser.add_argument("repo_id", metavar="org/name", help="repository on the Hub; created if there is none")

@@ -29,7 +29,8 @@ GATE_REFERENCE = "numerical_gate.NumericalGate"
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.pickle", "*.ckpt", "*.h5", "*.msgpack")
 _MODULE_CLASSES = ("Transformer", "Dense", "Pooling", "Normalize")
 """Modules of Sentence Transformers that are loaded; PyLate leaves Pooling and Normalize out of a ColBERT."""
-_CHECKED_TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+_HARMLESS_FILE_KEYS = ("special_tokens_map_file", "tokenizer_config_file")
+"""Keys of a tokenizer's configuration that tell where it once came from; nothing is read from there."""
 
 
 def _capital(text: str) -> str:
@@ -245,8 +246,9 @@ class _Check:
             )
         config = self.read_json(Path(path) / "config.json")
         for key in ("attn_implementation", "_attn_implementation", "transformers_weights"):
-            if (key == "transformers_weights" and key in config) or "/" in str(config.get(key, "")):
-                raise ValueError(f"config.json of {self.label} sets {key} to {config[key]!r}: remove the key.")
+            for part in (config, *(value for value in config.values() if isinstance(value, dict))):
+                if (key == "transformers_weights" and key in part) or "/" in str(part.get(key, "")):
+                    raise ValueError(f"config.json of {self.label} sets {key} to {part[key]!r}: remove the key.")
         model_type = config.get("model_type")
         if not isinstance(model_type, str) or model_type not in CONFIG_MAPPING:
             if "auto_map" not in config:
@@ -265,11 +267,25 @@ class _Check:
             width = int(parsed.get_text_config().hidden_size)
         except Exception as error:
             raise ValueError(f"config.json of {self.label} is no valid {model_type} configuration ({error}).") from None
+        self.check_tokenizer(path)
         if not self.with_weights:
             return width, None
         shapes = self.read_weights(path)
         self.check_encoder_shapes(parsed, shapes)
         return width, shapes
+
+    def check_tokenizer(self, path: str) -> None:
+        """Refuse paths: transformers would read the vocabulary from there instead of from the model's folder."""
+        for name in ("tokenizer_config.json", "special_tokens_map.json"):
+            for key, value in self.read_json(Path(path) / name, missing={}).items():
+                if not key.endswith(("_file", "_files")) or key in _HARMLESS_FILE_KEYS or value is None:
+                    continue
+                files = value if key == "fast_tokenizer_files" and isinstance(value, list) else [value]
+                # A path is taken relative to the working folder, except that of a versioned tokenizer.json.
+                if key != "fast_tokenizer_files" or not all(
+                    isinstance(file, str) and re.fullmatch(r"tokenizer[\w.-]*\.json", file) for file in files
+                ):
+                    raise ValueError(f"{name} of {self.label} sets {key} to {value!r}, a path: remove the key.")
 
     def check_encoder_shapes(self, config: Any, shapes: dict[str, tuple[int, ...]]) -> None:
         layers = getattr(config, "num_hidden_layers", 0)
@@ -409,7 +425,8 @@ class _Check:
                     for key in tensors.keys():  # noqa: SIM118 - no mapping
                         tensor = tensors.get_tensor(key)
                         shapes[key] = tuple(tensor.shape)
-                        if tensor.dtype in _CHECKED_TYPES and not bool(tensor.isfinite().all()):
+                        # In single precision, as most models are loaded: a double beyond it turns infinite.
+                        if tensor.is_floating_point() and not bool(tensor.float().isfinite().all()):
                             raise ValueError(
                                 f"{key} in {Path(path) / file} of {self.label} holds NaN or infinite values: the "
                                 "training run broke; take an earlier checkpoint."

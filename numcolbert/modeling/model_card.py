@@ -246,7 +246,7 @@ class CardData:
     Attributes
     ----------
     model_name
-        Title of the card. Defaults to "NumColBERT".
+        Title of the card. Defaults to "NumColBERT", or "ColBERT" for a model without a gate.
     base_model, base_model_revision
         Hub id, and commit, of the model the training began with.
     language
@@ -357,15 +357,25 @@ class CardData:
             base_model=self.base_model,
             datasets=[data.dataset_id for data in self.training_data if data.dataset_id] or None,
             metrics=list(dict.fromkeys(result.metric_type for result in results)) or None,
-            model_name=self.title if results else None,
+            model_name=self.title(gated) if results else None,
             eval_results=results or None,
             **extra,
         )
 
-    @property
-    def title(self) -> str:
-        """Title of the card."""
-        return self.model_name or "NumColBERT"
+    def title(self, gated: bool) -> str:
+        """Return the title of the card.
+
+        Parameters
+        ----------
+        gated
+            Whether the model has a numerical gate.
+
+        Examples
+        --------
+        >>> CardData().title(gated=False)
+        'ColBERT'
+        """
+        return self.model_name or ("NumColBERT" if gated else "ColBERT")
 
     def render(self, *, gated: bool) -> str:
         """Write README.md.
@@ -393,7 +403,6 @@ class CardData:
             autoescape=False,
         )
         environment.filters["cell"] = _cell
-        environment.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
         template = environment.from_string(_template().read_text(encoding="utf-8"))
         text = template.render(
             metadata=self.metadata(gated).to_yaml(),
@@ -485,10 +494,10 @@ def _cell(value: Any) -> str:
     return re.sub(r"([\\`*_{}\[\]<>|#$~])", r"\\\1", text)
 
 
-def _table(rows: Sequence[Sequence[Any]], left: int = 1) -> str:
-    """Write a Markdown table; the first row is the header, the first ``left`` columns hold text."""
+def _table(rows: Sequence[Sequence[Any]], texts: Sequence[int] = (0,)) -> str:
+    """Write a Markdown table; the first row is the header, the columns ``texts`` hold text, all others numbers."""
     cells = [[item if isinstance(item, str) else _cell(item) for item in row] for row in rows]
-    rule = ["---" if column < left else "---:" for column in range(len(cells[0]))]
+    rule = ["---" if column in texts else "---:" for column in range(len(cells[0]))]
     return "\n".join("| " + " | ".join(row) + " |" for row in [cells[0], rule, *cells[1:]])
 
 
@@ -528,7 +537,7 @@ def _explanation_table(explanation: Explanation) -> str:
     rows = [row(_cell(token.token.strip()), [token]) for token in shown]
     if padding:
         rows.append(row(f"{len(padding)} × \\[MASK\\] (padding)", padding))
-    return _table([header, *rows])
+    return _table([header, *rows], texts=(0, 3))
 
 
 def _range(values: Sequence[float]) -> str:
@@ -598,7 +607,7 @@ def _test_table(result: BenchmarkResult) -> str | None:
         [_cell(test.baseline), METRICS.get(test.metric, _cell(test.metric)), f"{test.difference:+.3f}", _p(test.p)]
         for test in result.tests
     ]
-    return _table([["Against", "Metric", "Difference", "p (Holm)"], *rows], left=2)
+    return _table([["Against", "Metric", "Difference", "p (Holm)"], *rows], texts=(0, 1))
 
 
 def read_card_data(folder: str | os.PathLike[str]) -> CardData | None:

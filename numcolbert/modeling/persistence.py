@@ -13,10 +13,11 @@ import re
 import secrets
 import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 from huggingface_hub import HfApi, get_token, snapshot_download
@@ -43,14 +44,20 @@ __all__ = [
     "clean_token",
     "explain_hub_errors",
     "fetch",
+    "frozen",
     "is_model_file",
     "is_path",
     "model_files",
+    "read_whole",
     "recover",
     "replace_folder",
 ]
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_READ_ATTEMPTS = 5
 
 _TOKENIZER_FILES = (
     "tokenizer.json",
@@ -270,6 +277,95 @@ def recover(path: str | os.PathLike[str]) -> None:
                 logger.warning("Removed what an interrupted save into %s had left.", path)
 
 
+def read_whole(path: str | os.PathLike[str], read: Callable[[], T]) -> T:
+    """Read a folder that another process may replace meanwhile: all of the result is of one folder, never a mixture.
+
+    Parameters
+    ----------
+    path
+        The folder of a model.
+    read
+        What reads it; called again if the folder was replaced while it did.
+
+    Returns
+    -------
+    T
+        What ``read`` returned.
+
+    Raises
+    ------
+    OSError
+        If the folder was replaced every time it was read.
+
+    Examples
+    --------
+    >>> read_whole(".", lambda: "read")
+    'read'
+    """
+    for _ in range(_READ_ATTEMPTS):
+        recover(path)
+        with contextlib.ExitStack() as opened:
+            before = _identity(path)
+            with contextlib.suppress(OSError):  # held open, it cannot give its number to a later folder
+                descriptor = os.open(path, os.O_RDONLY)
+                opened.callback(os.close, descriptor)
+                before = _identity(descriptor)
+            try:
+                result = read()
+            except Exception:  # perhaps for a file that went with the old folder
+                if before == _identity(path):
+                    raise
+            else:
+                if before == _identity(path):
+                    return result
+    raise OSError(f"{path} was replaced {_READ_ATTEMPTS} times while it was read: wait until nobody saves into it.")
+
+
+def _identity(path: str | os.PathLike[str] | int) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+@contextlib.contextmanager
+def frozen(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Check a saved model and yield a copy of its files, hard-linked where possible, which no later save changes.
+
+    Parameters
+    ----------
+    path
+        The folder of the model.
+
+    Raises
+    ------
+    ValueError
+        If it is no valid model; see :func:`~numcolbert.modeling.checkpoint.check_checkpoint`.
+    """
+    target = Path(os.path.realpath(path))
+    beside = os.access(target.parent, os.W_OK | os.X_OK)
+    # Named as a save in progress: should this process be killed, the next save clears it away.
+    whole = Path(tempfile.mkdtemp(prefix=f".{target.name}.saving-", dir=target.parent if beside else None))
+
+    def link() -> Path:
+        check_checkpoint(path)
+        copy = Path(tempfile.mkdtemp(dir=whole))
+        for name in model_files(path):
+            (copy / name).parent.mkdir(exist_ok=True)
+            try:
+                os.link(target / name, copy / name)
+            except OSError:  # another disk, or no hard links here
+                shutil.copy2(target / name, copy / name)
+        return copy
+
+    try:
+        with _lock(whole):
+            yield read_whole(path, link)
+    finally:
+        shutil.rmtree(whole, ignore_errors=True)
+
+
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[bool]:
     """Hold a folder for one process; yields False where the file system cannot say."""
@@ -428,7 +524,8 @@ def fetch(
         "local_files_only": local_files_only,
     }
     small = [*_CONFIGURATION, *_TOKENIZER_FILES, "model.safetensors.index.json", "README.md", "artifact.metadata"]
-    small += ["adapter_config.json", "[0-9]*_*/*config.json", *(["*.py"] if trust_remote_code else [])]
+    small += ["adapter_config.json", "[0-9]*_*/*config.json", *(f"[0-9]*_*/{file}" for file in _TOKENIZER_FILES)]
+    small += ["[0-9]*_*/model.safetensors.index.json", *(["*.py"] if trust_remote_code else [])]
     weights = ["model*.safetensors", "[0-9]*_*/model*.safetensors"]
     with explain_hub_errors(name, revision):
         folder = Path(snapshot_download(revision=revision, allow_patterns=small, **options))
@@ -535,6 +632,11 @@ def _explained(error: BaseException, name: str, revision: str | None) -> BaseExc
             f"{name} has no branch, tag or commit {revision}: see https://huggingface.co/{name}/tree/main."
         )
     if isinstance(error, RepositoryNotFoundError):
+        if "/" not in name:  # Sentence Transformers puts its own organization in front; the Hub does not
+            return FileNotFoundError(
+                f"There is no folder {name}, and the Hub shows no repository {name}: most Hub ids read org/name, such "
+                f"as sentence-transformers/{name}."
+            )
         return FileNotFoundError(
             f"The Hub shows no repository {name}: check the name; if it is private, {login} with an account that may "
             "see it."

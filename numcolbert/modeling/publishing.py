@@ -13,9 +13,8 @@ from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundErro
 from huggingface_hub.hf_api import ModelInfo
 from huggingface_hub.utils import validate_repo_id
 
-from numcolbert.modeling.checkpoint import check_checkpoint
 from numcolbert.modeling.model_card import PLACEHOLDER
-from numcolbert.modeling.persistence import clean_token, explain_hub_errors, is_model_file, model_files
+from numcolbert.modeling.persistence import clean_token, explain_hub_errors, frozen, is_model_file, model_files, recover
 
 __all__ = ["Publication", "publish"]
 
@@ -146,10 +145,30 @@ def publish(
         raise ValueError(f"{repo_id!r} is no Hub id: it reads org/name (or user/name).")
     if create_pr and revision is not None:
         raise ValueError("A pull request goes to the main branch: pass revision or create_pr, not both.")
+    recover(root)
     if not root.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}: pass one that save_pretrained wrote.")
-    check_checkpoint(root)
-    contents = {name: _content(root, name, repo_id) for name in model_files(root)}
+    with frozen(root) as whole:  # whatever is saved into the folder while the weights travel
+        contents = {name: _content(whole, name, repo_id) for name in model_files(whole)}
+        left_out = sorted(
+            entry.name + ("/" if entry.is_dir() else "")
+            for entry in os.scandir(root)
+            if not any(name.split("/")[0] == entry.name for name in contents)
+        )
+        return _send(contents, left_out, repo_id, private, token, revision, create_pr, commit_message, dry_run)
+
+
+def _send(
+    contents: dict[str, Path | bytes],
+    left_out: list[str],
+    repo_id: str,
+    private: bool | None,
+    token: bool | str | None,
+    revision: str | None,
+    create_pr: bool,
+    commit_message: str | None,
+    dry_run: bool,
+) -> Publication:
     api = HfApi(token=clean_token(token))
     with explain_hub_errors(repo_id, revision):
         validate_repo_id(repo_id)
@@ -162,11 +181,7 @@ def publish(
     publication = Publication(
         repo_id,
         revision,
-        left_out=sorted(
-            entry.name + ("/" if entry.is_dir() else "")
-            for entry in os.scandir(root)
-            if not any(name.split("/")[0] == entry.name for name in contents)
-        ),
+        left_out=left_out,
         creates=info is None,
         dry_run=dry_run,
     )

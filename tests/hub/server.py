@@ -318,6 +318,8 @@ class _Handler(BaseHTTPRequestHandler):
                 errors = card_errors(self.json_body()["content"])
                 body = {"errors": [{"message": text} for text in errors], "warnings": []}
                 self.answer(body, 400 if errors else 200)
+            case ("GET", "api", "models", _, "revision", *_):  # an id without an organization
+                raise RefusedError(404 if self.user() else 401, "RepoNotFound", "Repository not found")
             case ("GET", "api", "models", namespace, name):
                 self.model_info(self.repository(namespace, name), "main")
             case ("GET", "api", "models", namespace, name, "revision", *revision):

@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import logging
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 import torch
 from huggingface_hub import HfApi, ModelCard, constants, snapshot_download
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
 
 from hub.publish import main
 from numcolbert import ColBERT
@@ -253,6 +255,24 @@ def test_a_commit_of_somebody_else_in_the_meantime(
     assert hub.files(NAME)["theirs.txt"] == b"theirs"
 
 
+def test_a_model_saved_while_another_is_being_published_does_not_mix_with_it(
+    hub: HubServer, folder: Path, gated_model: ColBERT, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_projection(folder, 0.5)
+    before = {name: (folder / name).read_bytes() for name in model_files(folder) if name != "README.md"}
+    create_commit = HfApi.create_commit
+
+    def meanwhile(self: HfApi, *arguments: object, **options: object) -> object:
+        gated_model.save_pretrained(str(folder))
+        return create_commit(self, *arguments, **options)
+
+    monkeypatch.setattr(HfApi, "create_commit", meanwhile)
+    publish(folder, NAME)
+    assert (folder / "1_Dense/model.safetensors").read_bytes() != before["1_Dense/model.safetensors"]
+    sent = hub.files(NAME)
+    assert {name: sent[name] for name in before} == before
+
+
 # --- broken connections ---
 
 
@@ -440,6 +460,11 @@ def test_missing_and_gated_repositories(hub: HubServer, saved: Path, monkeypatch
     ColBERT.from_pretrained(NAME, token=TOKEN, device="cpu")
     with pytest.raises(ValueError, match="neither a folder nor a Hub id"):
         ColBERT.from_pretrained("org/ bad name", device="cpu")
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"no folder all-MiniLM.*no repository.*such as sentence-transformers/all-MiniLM-L6-v2\.",
+    ):
+        ColBERT.from_pretrained("all-MiniLM-L6-v2", device="cpu")
 
 
 def test_the_token_leaves_no_trace(
@@ -499,6 +524,24 @@ def test_a_plain_encoder_of_the_hub_names_its_origin_in_the_card(
     text = (tmp_path / "model" / "README.md").read_text()
     assert ModelCard(text).data.base_model == "org/encoder"
     assert repository.refs["main"][:12] in text
+
+
+def test_a_model_whose_encoder_lies_in_a_folder_of_its_own(hub: HubServer, tiny_base: str, tmp_path: Path) -> None:
+    """As the first versions of Sentence Transformers saved it."""
+    folder = tmp_path / "old"
+    SentenceTransformer(tiny_base, device="cpu").save_pretrained(str(folder), create_model_card=False)
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["path"] = "0_Transformer"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "0_Transformer").mkdir()
+    for file in folder.iterdir():
+        if file.is_file() and file.name not in ("modules.json", "config_sentence_transformers.json"):
+            file.rename(folder / "0_Transformer" / file.name)
+    hub.upload("org/old", {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()})
+    torch.manual_seed(0)
+    local = ColBERT.from_pretrained(folder, embedding_size=16, device="cpu")
+    torch.manual_seed(0)
+    same_embeddings(local, ColBERT.from_pretrained("org/old", embedding_size=16, device="cpu"))
 
 
 # --- full disks ---

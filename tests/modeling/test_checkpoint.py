@@ -152,6 +152,42 @@ def test_refuses_kernels_and_weight_files_that_the_configuration_points_to(check
     refused(checkpoint, "transformers_weights .*remove the key")
 
 
+def test_refuses_kernels_of_a_nested_configuration(checkpoint: Path) -> None:
+    edit(checkpoint / "config.json", lambda config: config.update(text_config={"attn_implementation": "evil/kernel"}))
+    refused(checkpoint, "attn_implementation to 'evil/kernel': remove the key")
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"tokenizer_file": "../elsewhere/tokenizer.json"},
+        {"vocab_file": "/etc/passwd"},
+        {"vocab_file": "vocab.txt"},  # in the working folder
+        {"merges_file": "merges.txt"},
+        {"fast_tokenizer_files": ["../elsewhere/tokenizer.4.0.0.json"]},
+        {"fast_tokenizer_files": "tokenizer/../../elsewhere/tokenizer.4.0.0.json"},
+    ],
+)
+def test_refuses_a_tokenizer_whose_files_lie_elsewhere(checkpoint: Path, file: str, settings: dict[str, Any]) -> None:
+    (checkpoint / file).touch()
+    (checkpoint / file).write_text(json.dumps(json.loads((checkpoint / file).read_text() or "{}") | settings))
+    refused(checkpoint, f"{file} of .* sets {next(iter(settings))} to .*, a path: remove the key")
+
+
+def test_takes_tokenizers_that_only_tell_where_they_came_from(checkpoint: Path) -> None:
+    shutil.copy(checkpoint / "tokenizer.json", checkpoint / "tokenizer.4.0.0.json")
+    edit(
+        checkpoint / "tokenizer_config.json",
+        lambda config: config.update(
+            special_tokens_map_file="/root/.cache/special_tokens_map.json",
+            tokenizer_file=None,
+            fast_tokenizer_files=["tokenizer.4.0.0.json", "tokenizer.json"],
+        ),
+    )
+    ColBERT.from_pretrained(checkpoint, device="cpu")
+
+
 def test_refuses_an_encoder_that_is_code(checkpoint: Path) -> None:
     edit(
         checkpoint / "config.json",
@@ -236,6 +272,21 @@ def test_loads_sharded_weights(saved: Path, checkpoint: Path) -> None:
 def test_refuses_weights_that_are_not_finite(checkpoint: Path, file: str, tensor: str, value: float) -> None:
     edit_weights(checkpoint / file, fill(tensor, value))
     refused(checkpoint, f"{tensor} in {file} of .* holds NaN or infinite values")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [(torch.float64, 1e300), (torch.float64, float("nan")), (torch.float8_e5m2, float("inf"))]
+)
+def test_refuses_weights_that_turn_infinite_where_they_are_converted(
+    checkpoint: Path, dtype: torch.dtype, value: float
+) -> None:
+    def change(weights: dict[str, torch.Tensor]) -> None:
+        tensor = weights["linear.weight"].double()
+        tensor[0, 0] = value
+        weights["linear.weight"] = tensor.to(dtype)
+
+    edit_weights(checkpoint / "1_Dense/model.safetensors", change)
+    refused(checkpoint, r"linear.weight in 1_Dense/model.safetensors of .* holds NaN or infinite values")
 
 
 def test_refuses_weights_that_do_not_fit_the_configuration(checkpoint: Path) -> None:

@@ -188,6 +188,10 @@ def test_a_gate_that_finds_nothing_is_not_passed_over(tiny_model: ColBERT, tmp_p
 def test_a_plain_model_claims_no_gate() -> None:
     card = replace(FULL, explanation=None).render(gated=False)
     assert "without a numerical gate" in card
+    page = read(replace(FULL, explanation=None, model_name=None).render(gated=False))
+    assert page.headings[0] == "ColBERT"
+    assert "ranked lower, not removed" not in page.text
+    assert "nothing ranks a document lower because its value violates the condition" in " ".join(page.text.split())
     for claim in ("The gate", "trust_remote_code", "unit_norm", "- numeracy", "P(numerical)"):
         assert claim not in card
 
@@ -216,6 +220,7 @@ def test_reads_well_as_the_hub_shows_it() -> None:
         assert leftover not in page.text, leftover
     rows = {row[0]: row[1:] for row in page.rows}
     assert rows["over"] == ["0.90", "3.50", "6", "2.50"]
+    assert "| --- | ---: | ---: | --- | ---: |" in FULL.render(gated=True)  # numbers to the right, words to the left
     assert rows["|"] == ["0.20", "1.00", "`", "0.10"]
     assert rows["4 × [MASK] (padding)"] == ["0.10", "1.00", "", "2.00"]
     assert rows["NumColBERT (this model)"] == ["0.623 †", "0.623", "0.623", "0.623", "0.623"]
@@ -234,6 +239,8 @@ def test_the_five_lines_of_use_run(tiny_model: ColBERT, tmp_path: Path, capsys: 
     code = next(code for code in page.codes if "from_pretrained" in code)
     assert len([line for line in code.splitlines() if line]) == 5
     assert PLACEHOLDER in code
+    # No line is cut off where the Hub shows it.
+    assert all(len(line) <= 95 for code in page.codes if "import" in code for line in code.splitlines())
     exec(compile(code.replace(PLACEHOLDER, str(tmp_path / "model")), "card", "exec"), {})
     assert len(re.findall(r"\d+\.\d+", capsys.readouterr().out)) == 2
 

@@ -18,7 +18,14 @@ from safetensors.torch import load_file
 
 from numcolbert import ColBERT
 from numcolbert.modeling import persistence
-from numcolbert.modeling.persistence import check_destination, model_files, recover, replace_folder
+from numcolbert.modeling.persistence import (
+    check_destination,
+    frozen,
+    model_files,
+    read_whole,
+    recover,
+    replace_folder,
+)
 
 OLD = {"config.json": "old", "1_Dense/config.json": "old", "2_NumericalGate/config.json": "old"}
 NEW = {"config.json": "new", "1_Dense/config.json": "new", "README.md": "new"}
@@ -222,6 +229,97 @@ def test_recovery_leaves_a_running_save_alone(tmp_path: Path) -> None:
         assert folder.exists()
         assert read(target) == OLD
     assert read(target) == NEW
+
+
+# --- reading while another process saves ---
+
+
+def read_while_saving(target: Path, saves: list[dict[str, str]]) -> tuple[dict[str, str], int]:
+    """Read file by file, the folder being replaced by the next of ``saves`` after the first file of every attempt."""
+    attempts = 0
+
+    def read_slowly() -> dict[str, str]:
+        nonlocal attempts
+        attempts += 1
+        found = {"config.json": (target / "config.json").read_text()}
+        if saves:
+            with replace_folder(target) as folder:
+                write(folder, saves.pop(0))
+        return found | {name: (target / name).read_text() for name in ("1_Dense/config.json", "tokenizer.json")}
+
+    return read_whole(target, read_slowly), attempts
+
+
+def version(name: str) -> dict[str, str]:
+    return dict.fromkeys(("config.json", "1_Dense/config.json", "tokenizer.json"), name)
+
+
+@pytest.mark.parametrize("swaps", [True, False], ids=["exchange", "two renames"])
+def test_what_is_read_while_another_process_saves_is_of_one_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swaps: bool
+) -> None:
+    if not swaps:
+        monkeypatch.setattr(persistence, "_exchange", lambda first, second: False)
+    target = tmp_path / "model"
+    write(target, version("0"))
+    assert read_while_saving(target, []) == (version("0"), 1)
+    assert read_while_saving(target, [version("1")]) == (version("1"), 2)
+    # A file that went with the old folder is no reason to give up.
+    assert read_while_saving(target, [{"config.json": "half"}, version("2")]) == (version("2"), 3)
+    with pytest.raises(OSError, match="was replaced 5 times while it was read"):
+        read_while_saving(target, [version(str(number)) for number in range(10)])
+
+
+def test_a_later_folder_of_the_same_number_is_told_from_the_one_that_was_read(tmp_path: Path) -> None:
+    target = tmp_path / "model"
+    write(target, version("0"))
+    seen = []
+
+    def read_slowly() -> str:
+        first = (target / "config.json").read_text()
+        if not seen:
+            for number in range(20):  # file systems are quick to give a freed number again
+                with replace_folder(target) as folder:
+                    write(folder, version(str(number)))
+        seen.append(first)
+        return first + (target / "1_Dense/config.json").read_text()
+
+    assert read_whole(target, read_slowly) == "1919"
+
+
+def test_an_error_of_an_unchanged_folder_is_raised_at_once(tmp_path: Path) -> None:
+    attempts = []
+
+    def fail_to_read() -> None:
+        attempts.append(1)
+        raise ValueError("damaged")
+
+    with pytest.raises(ValueError, match="damaged"):
+        read_whole(tmp_path, fail_to_read)
+    assert len(attempts) == 1
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["hard links", "copies"])
+def test_a_frozen_model_stays_as_it_was(
+    tiny_model: ColBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    target = tmp_path / "model"
+    mark(tiny_model, 1.0)
+    tiny_model.save_pretrained(str(target))
+    write(target, BESIDE)
+    if not links:
+
+        def refuse(*arguments: object, **options: object) -> None:
+            raise OSError(errno.EPERM, "Operation not permitted")
+
+        monkeypatch.setattr(os, "link", refuse)
+    with frozen(target) as whole:
+        mark(tiny_model, 2.0)
+        assert in_child(lambda: tiny_model.save_pretrained(str(target))) == 0
+        assert weights(target) == 2.0
+        assert weights(whole) == 1.0
+        assert model_files(whole) == sorted(read_names(whole)) == model_files(target)
+    assert leftovers(target) == []
 
 
 def test_refuses_a_folder_that_another_process_is_saving_into(tmp_path: Path) -> None:
