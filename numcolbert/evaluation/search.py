@@ -113,4 +113,5 @@ def retrieve(
             device=str(device),
             show_progress=show_progress,
         )
-        return search_index(built, queries_embeddings, min(k, len(documents)), device=str(device))
+        k = min(k, len(documents))
+        return search_index(built, queries_embeddings, k, device=str(device), show_progress=show_progress)

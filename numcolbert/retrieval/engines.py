@@ -130,7 +130,9 @@ class _PlainData(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it refers to {module}.{name}")
 
 
-def search_index(index: Any, queries_embeddings: Embeddings, k: int, *, device: str = "cpu") -> list[Ranking]:
+def search_index(
+    index: Any, queries_embeddings: Embeddings, k: int, *, device: str = "cpu", show_progress: bool = False
+) -> list[Ranking]:
     """Search an index for several queries through ``pylate.retrieve.ColBERT``.
 
     Parameters
@@ -143,6 +145,8 @@ def search_index(index: Any, queries_embeddings: Embeddings, k: int, *, device: 
         Documents to return for each query.
     device
         Where candidates are scored.
+    show_progress
+        Whether to draw a progress bar.
 
     Returns
     -------
@@ -152,7 +156,9 @@ def search_index(index: Any, queries_embeddings: Embeddings, k: int, *, device: 
     from pylate.retrieve import ColBERT as Retriever  # noqa: PLC0415  (seconds to import)
 
     queries = [as_float32(query) for query in queries_embeddings]
-    results = Retriever(index=index).retrieve(queries_embeddings=queries, k=k, device=device)
+    retriever = Retriever(index=index)
+    retriever._show_progress = lambda: show_progress
+    results = retriever.retrieve(queries_embeddings=queries, k=k, device=device)
     return [[(str(hit["id"]), float(hit["score"])) for hit in ranking] for ranking in results]
 
 
