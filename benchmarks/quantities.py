@@ -20,13 +20,14 @@ import re
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from numcolbert.quantities import compatible, convert, extract_quantities  # noqa: E402
-from tests.quantities.labels import CORPORA, LabelledSentence, data_folder, load_labelled  # noqa: E402
+from tests.quantities.labels import CORPORA, SETS, LabelledSentence, data_folder, load_labelled  # noqa: E402
 
 Found = tuple[float, str | None, int, int]
 """Value, unit, start and end of one quantity found."""
@@ -150,17 +151,21 @@ def reuters_sentences(count: int) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument("--quantulum-python", help="interpreter that can import quantulum3")
     parser.add_argument("--sentences", type=int, default=20_000, help="sentences for our speed")
     parser.add_argument("--quantulum-sentences", type=int, default=1_000, help="of these, how many quantulum3 reads")
     parser.add_argument("--repeat", type=int, default=3, help="timed runs; the fastest counts")
     arguments = parser.parse_args()
 
-    print("| corpus | reader | labels | precision | recall | exact value | exact value and unit | and exact span |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for corpus in CORPORA:
-        sentences = load_labelled(corpus)
+    print(
+        "| set | corpus | reader | labels | precision | recall | exact value | exact value and unit | and exact span |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for which, corpus in product(SETS, CORPORA):
+        sentences = load_labelled(corpus, which)
         if sentences is None:
             sys.exit(f"{data_folder() / corpus} is absent: set NUMCOLBERT_DATA to the folder that holds the corpora")
         texts = [sentence.text for sentence in sentences]
@@ -170,7 +175,7 @@ def main() -> None:
         for name, found in readers.items():
             s = score(sentences, found)
             figures = " | ".join(f"{s[key]:.3f}" for key in ("precision", "recall", "value", "exact", "span"))
-            print(f"| {corpus} | {name} | {s['labels']} | {figures} |")
+            print(f"| {which} | {corpus} | {name} | {s['labels']} | {figures} |")
 
     texts = reuters_sentences(arguments.sentences)
     ours("It costs 5 dollars.")

@@ -33,7 +33,7 @@ from numcolbert.corpus.sentences import document_of, read_sentences
 from numcolbert.corpus.storage import file_sha256, rows_sha256, write_json
 from numcolbert.corpus.triplets import TripletOptions, build_triplets
 
-VERSION = 3
+VERSION = 5
 """Part of the fingerprint: raised when the same configuration yields other data."""
 
 BUILTIN = "builtin"

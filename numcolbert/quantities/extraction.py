@@ -17,8 +17,8 @@ from numcolbert.quantities.unit_grammar import read_noun_after, read_unit
 from numcolbert.quantities.unit_tables import CLASSES, PREFIXES
 
 _SIGNS = frozenset("¢$£€¥₹₩₪₽₺₴₦₱₫฿₿₤")
-_SIGN_BEFORE = re.compile(r"(?:[A-Z][A-Za-z.]{0,3})?[¢$£€¥₹₩₪₽₺₴₦₱₫฿₿₤][ \u00a0\u2009\u202f]?$")
-_CODE_BEFORE = re.compile(r"(?:^|[^A-Za-z0-9])([A-Z][A-Za-z]{1,3}\.?)[ \u00a0\u2009\u202f]?$")
+_SIGN_BEFORE = re.compile(rf"(?:[A-Z][A-Za-z.]{{0,3}})?[¢$£€¥₹₩₪₽₺₴₦₱₫฿₿₤][{SPACES}]?$")
+_CODE_BEFORE = re.compile(rf"(?:^|[^A-Za-z0-9])([A-Z][A-Za-z]{{1,3}}\.?)[{SPACES}]?$")
 _LAST_WORD = re.compile(r"([A-Za-z][A-Za-z'’-]*)(\.?)[ \u00a0]$")
 _SCALE_LETTERS = re.compile(r"[ ]?(k|K|m|MM|M|b|B|t|T|cr)(?![A-Za-z0-9])")
 _ATTACHED_SCALE = re.compile(r"(k|K|m|M)(?![A-Za-z0-9/²³^])")
@@ -45,6 +45,11 @@ _AREA_PHONE = re.compile(r"[0-9]{3}\)[ ]?[0-9]{3}[-. ][0-9]{4}(?![0-9])")
 _HALF_PERIOD = re.compile(
     r"(?:first|second|1st|2nd|latter|other|better|last|next|this|each|every|prior|previous)[ -]$", re.I
 )
+_DATED_PERIOD = re.compile(
+    r"\b(?:last|next|this|that|each|every|prior|previous|past|same|one|a|per) (?:day|week|month|session|cycle)[ ]$",
+    re.I,
+)
+_DOI = re.compile(r"10\.[0-9]{4,9}/\S{1,100}")
 _ACCOUNTING = re.compile(r"\(([0-9][0-9.,]*)\)")
 
 _LABELS = word_set("""
@@ -52,8 +57,8 @@ type section sections sec figure figures fig figs table tables phase phases grou
 page pages pp no nos number numbers version versions class level model step visit appendix article articles rule
 regulation act flight route highway interstate room suite channel volume vol issue equation eq eqs ref refs
 reference references box part title block paragraph schedule example note annex clause item question exhibit form
-file panel protocol day days week weeks month year cycle cycles period cohort study experiment trial arm line lane
-platform gate files blocks tranche channel tables figs unit building apartment apt district division zone area
+file panel protocol day days week weeks month months year cycle cycles period cohort study experiment trial arm line
+lane platform gate files blocks tranche channel tables figs unit building apartment apt district division zone area
 chapter lot series size factor category tier theme aim hypothesis objective session module mark release patch
 edition chapter verse psalm windows ios android quarter q additional supplementary war iphone ipad galaxy boeing
 airbus nokia playstation xbox kindle
@@ -149,6 +154,8 @@ def _read_mention(text: str, start: int, previous: _Mention | None, floor: int) 
     if before == "." and start >= floor + 1 and not (start > 1 and text[start - 2].isalnum()):
         start -= 1
         before = text[start - 1] if start else ""
+    if text.startswith("10.", start) and (doi := _DOI.match(text, start)):
+        return None, doi.end()
     number = read_number(text, start)
     if number is None:
         if text[start].isalpha():
@@ -267,9 +274,11 @@ def _read_mention(text: str, start: int, previous: _Mention | None, floor: int) 
         mention.unit is not None and not mention.prefix and not _unit_stands(text, number, mention)
     ):
         mention.keep = False
-    if mention.keep and mention.start == number.start and _labelled(text, start, mention):
+    if mention.keep and mention.start == number.start and _labelled(text, start, mention, previous):
         mention.keep = False
         mention.label = True
+    if mention.keep and number.plain and mention.unit is None and before == "," and _follows_word(text, start, number):
+        mention.keep, mention.label = False, True
     if mention.keep and number.plain and mention.unit is None and _is_reference(text, start, number, previous):
         mention.keep = False
     return mention, max(mention.end, number.end)
@@ -374,10 +383,24 @@ def _bare_number_stands(text: str, number: Number, mention: _Mention, yearlike: 
         return False
     if _CLOCK_AFTER.match(text, end):
         return False
+    if after == ")" and number.value < 100 and _is_item(text, start):
+        return False  # "5) diabetes"
     before = text[start - 1] if start else ""
     if (before == "\n" and after in ("\n", "")) or (after == "\n" and not start):
         return False  # alone on its line: a reference or a page
     return not (before == "[" or after == "]" or len(digits) > 15)
+
+
+def _is_item(text: str, start: int) -> bool:
+    """Tell whether an integer before a closing bracket begins a line or sentence, as the number of an item does."""
+    if start and text[start - 1] != "\n" and text[max(0, start - 2) : start] not in (". ", "! ", "? "):
+        return False
+    return text.rfind("(", max(0, start - 40), start) <= text.rfind(")", max(0, start - 40), start)
+
+
+def _follows_word(text: str, start: int, number: Number) -> bool:
+    """Tell whether a small integer hangs on a word by a comma, as references do: "in sclerosis,29,30 and"."""
+    return number.value < 1000 and start > 1 and text[start - 2].isalpha()
 
 
 def _is_reference(text: str, start: int, number: Number, previous: _Mention | None) -> bool:
@@ -423,15 +446,19 @@ def _is_month(word: str) -> bool:
     return word.capitalize() in _MONTHS and (word[0].isupper() or (len(word) > 3 and word not in ("may", "march")))
 
 
-def _labelled(text: str, start: int, mention: _Mention) -> bool:
+def _labelled(text: str, start: int, mention: _Mention, previous: _Mention | None) -> bool:
     """Tell whether the word before makes the number a name: "type 2", "Nokia 3310", "section 4.2", "February 22"."""
     if start < 2 or text[start - 1] not in SPACES:
         return False
     found = _LAST_WORD.search(text[max(0, start - 24) : start])
     if found is None:
         return False
+    if _DATED_PERIOD.search(text[max(0, start - 17) : start]):
+        return False  # "last week three exchanges"
     word, point = found.group(1), found.group(2)
     lower = word.lower()
+    if lower in _LABELS and previous is not None and previous.unit is not None and previous.end == start - 1:
+        return False  # "8 weeks 15 patients": the word belongs to the quantity before
     number, unit = mention.number, mention.unit
     unit_class = None if unit is None else CLASSES.get(unit, "count" if " " not in unit else "rate")
     if not number.plain:
@@ -445,7 +472,7 @@ def _labelled(text: str, start: int, mention: _Mention) -> bool:
     if lower in _LABELS:
         if unit_class not in (None, "count"):
             return mention.end == mention.number_end + 1 and text[mention.end - 1].isupper()  # "Rule 144A"
-        return unit is None or lower not in ("year", "month", "unit", "line", "number", "area", "size")
+        return unit is None or lower not in ("year", "month", "months", "unit", "line", "number", "area", "size")
     if unit is not None or (point and lower not in ("no", "fig")):
         return False
     if word in _SOFTWARE:
@@ -529,6 +556,8 @@ def _join_neighbours(text: str, mentions: list[_Mention]) -> None:
         left, right, joint = mentions[i - 1], mentions[i], joints[i]
         if right.keep and not left.keep and _is_measure(right) and (joint in _RANGE or joint in _EITHER):
             left.keep = _no_year_after_all(left, right)
+        if right.keep and right.unit is not None and _is_bare_one(left) and (joint in _RANGE or joint == " or "):
+            left.keep = True  # "one to four days"
         if not joint or not (left.keep and right.keep):
             shared = False
             continue
@@ -561,6 +590,11 @@ def _join_neighbours(text: str, mentions: list[_Mention]) -> None:
             in_range or (joint == " and " and text[max(0, left.start - 8) : left.start].lower() == "between ")
         ):
             _share_scale(left, right)
+
+
+def _is_bare_one(mention: _Mention) -> bool:
+    number = mention.number
+    return number.words and number.value == 1 and number.scale == 0 and mention.unit is None and not mention.label
 
 
 def _no_year_after_all(left: _Mention, right: _Mention) -> bool:

@@ -130,6 +130,9 @@ class _CountNouns:
             return self.common[word]
         if word in _IRREGULAR:
             return _IRREGULAR[word]
+        front, hyphen, last = word.rpartition("-")
+        if hyphen and last in _IRREGULAR:  # "half-lives"
+            return front + hyphen + _IRREGULAR[last]
         if not word.endswith("s") or len(word) < 4 or word in _NOT_NOUNS or word.endswith(("ss", "ous", "us", "is")):
             return None
         return _singular(word)

@@ -59,7 +59,8 @@ _VULGAR = {
 _DENOMINATORS = frozenset({2, 3, 4, 5, 6, 7, 8, 10, 16, 32, 64, 100})
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–", "0123456789-+--")
 
-SPACES = " \u00a0\u2009\u202f"
+SPACES = " \u00a0\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"
+"""Spaces that may stand within a quantity, the thin ones of typesetting among them."""
 _RUN = re.compile(r"[0-9]+(?:[.,][0-9]+){0,12}")  # bounded: a longer chain is read piece by piece, in linear time
 _FIRST_ITEM = re.compile(r"[0-9]+(?:\.[0-9]+)?(?=,)")
 _SPACE_GROUP = re.compile(rf"[{SPACES}]([0-9]{{3}})(?![0-9]|,[0-9]{{3}}|[–-][0-9])")
@@ -75,6 +76,7 @@ _TIMES_TEN = re.compile(
 _POWER = re.compile(r"(?:\^|\*\*)\(?([+\-−–]?[0-9]{1,3})\)?|([⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})")
 _MIXED = re.compile(r"[ \u00a0-]([0-9]{1,2})[/⁄]([0-9]{1,3})(?![0-9/])(?!\.[0-9])")
 _FRACTION = re.compile(r"[/⁄]([0-9]{1,3})(?![0-9/])(?![.,:][0-9])")
+_PERCENT_AFTER = re.compile(r"[ -]?(?:%|pct\b|per[ ]?cent\b)")
 _AND_PART = re.compile(r"[ -]and[ -](?:an?|one)[ -](half|quarter|third)(?![A-Za-z])", re.IGNORECASE)
 _NEXT_WORD = re.compile(rf"[{SPACES}\n-]?([A-Za-z]{{1,12}})(?![A-Za-z])")
 _WORD = re.compile(r"[A-Za-z]{1,12}(?![A-Za-z])")
@@ -240,7 +242,7 @@ def _read_digits(text: str, start: int) -> Number | None:
         power = (found.group(1) or found.group(2)).translate(_SUPERSCRIPTS)
         value_ = float("1e" + power)
         return Number(value_, start, found.end(), False, value_, 0, False)
-    elif following and following in "×xX*·⋅ \u00a0\u2009\u202f" and (found := _TIMES_TEN.match(text, end)):
+    elif following and (following in "×xX*·⋅" or following in SPACES) and (found := _TIMES_TEN.match(text, end)):
         power = next(filter(None, found.groups())).translate(_SUPERSCRIPTS)
         value_ = float(f"{literal}e{power}")
         return Number(value_, start, found.end(), False, value_, 0, False)
@@ -257,13 +259,18 @@ def _read_fraction(text: str, end: int, literal: str) -> tuple[str, int] | None:
         return repr(int(literal) + above / below), position + 1
     if found := _MIXED.match(text, end):
         above, below = int(found.group(1)), int(found.group(2))
-        if 0 < above < below and below in _DENOMINATORS:
+        if 0 < above < below and _is_denominator(text, found.end(), below):
             return repr(int(literal) + above / below), found.end()
     if (found := _FRACTION.match(text, end)) and len(literal) < 3:
         above, below = int(literal), int(found.group(1))
-        if 0 < above < below and below in _DENOMINATORS:
+        if 0 < above < below and _is_denominator(text, found.end(), below):
             return repr(above / below), found.end()
     return None
+
+
+def _is_denominator(text: str, end: int, below: int) -> bool:
+    """Tell a fraction from two counts ("16/18"): by its usual denominator, or because a per cent follows."""
+    return below in _DENOMINATORS or _PERCENT_AFTER.match(text, end) is not None
 
 
 def _scaled(text: str, start: int, end: int, literal: str, *, plain: bool, words: bool) -> Number:
@@ -368,6 +375,7 @@ def _read_cardinal(text: str, start: int) -> Number | None:
     total, current, last_scale = 0.0, -1.0, 100
     position, end, after_big = start, start, False
     tens, small_count = False, 0
+    one_scale: tuple[float, int] | None = None  # "three mln" is 3 and 6, which "two to three mln" shares
     while found := _WORD.match(text, position):
         word = found.group().lower()
         if word in _SMALL:
@@ -391,6 +399,7 @@ def _read_cardinal(text: str, start: int) -> Number | None:
             and SCALES[word] < last_scale
         ):
             last_scale = SCALES[word]
+            one_scale = (current, last_scale) if total == 0 else None
             total += current * 10.0**last_scale
             current, tens, after_big = -1.0, False, True
         elif (
@@ -419,7 +428,12 @@ def _read_cardinal(text: str, start: int) -> Number | None:
         if position >= len(text) or text[end] not in " -\u00a0\n":
             break
     value = total + max(current, 0)
-    return _scaled(text, start, end, repr(value), plain=False, words=True) if end > start else None
+    if end == start:
+        return None
+    number = _scaled(text, start, end, repr(value), plain=False, words=True)
+    if one_scale is not None and number.value == total and number.scale == 0:
+        return number._replace(mantissa=one_scale[0], scale=one_scale[1])
+    return number
 
 
 def _read_point(text: str, end: int) -> tuple[str, int] | None:

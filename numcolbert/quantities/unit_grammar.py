@@ -23,12 +23,13 @@ _INVERSE = re.compile(r"(?:\^|\*\*)?\(?[-−–⁻]([1-3¹²³])\)?(?![0-9])")
 _PER = re.compile(r"[ -]per[ -](?=[A-Za-zµμ])", re.IGNORECASE)
 _SLASH = re.compile(r"[ ]?/[ ]?(\()?(?=[A-Za-zµμ])")
 _TIMES = re.compile(r"[ ]?[·⋅*×•∙][ ]?(?=[A-Za-zµμ])|\.(?=[A-Za-zµμ]{1,3}[/)])")
-_SPACE_FACTOR = re.compile(r"[ \u00a0\u2009\u202f·⋅.*](?=[A-Za-zµμ]{1,4}(?:\^|\*\*)?[-−–⁻][123¹])")
+_SPACE_FACTOR = re.compile(rf"[{SPACES}·⋅.*](?=[A-Za-zµμ]{{1,4}}(?:\^|\*\*)?[-−–⁻][123¹])")
 _DIGIT_OF = {"²": 2, "³": 3, "¹": 1, "1": 1, "2": 2, "3": 3}
 _INCH_NEXT = re.compile(
     r"(?:[.,;)]|$)|[ -](?:thick|wide|long|deep|high|tall|in diameter|diameter|of rain|of snow|x|×|by)\b"
 )
 _PHRASE_WORD = re.compile(r"[ ]([A-Za-z][A-Za-z0-9®™'’‐‑-]{0,30})(?![A-Za-z0-9])")
+_HYPHENED = re.compile(r"(?:[-‐‑][A-Za-z]{1,30}){1,3}(?![A-Za-z0-9])")
 _DOTTED = re.compile(r"(?:[A-Za-z]\.){2,3}[ ][A-Za-z]{2,10}(?![A-Za-z])")
 _WORD_GOES_ON = ("-", "'", "’", "‐", "‑")
 _HEADINGS = word_set("""
@@ -204,7 +205,7 @@ def _read_atom(
     name = WORDS.get(lower)
     if name is not None and (len(word) > 1 or attached) and not _digit_at(text, end):
         heading = word[0].isupper() and not word.isupper() and CLASSES[name] == "time" and not lower.endswith("s")
-        if not heading and (word not in ("p", "ct") or attached):
+        if not heading and (word not in ("p", "ct") or attached or (word == "ct" and number.words)):
             return name, end, False
     if _digit_at(text, end):  # "80 CF6-80C2 engines"
         if attached or hyphen:
@@ -272,6 +273,11 @@ def _read_noun(
             return word[:-1], end, False
         if singular is not None and word[-1] == "s" and word[-2].isupper() and not word.isupper():
             return word[:-1], end, False  # "two pIOLs", "31 MPs"
+    if word.islower() and (rest := _HYPHENED.match(text, end)):  # "seven medium-depth rigs", "12 non-smokers"
+        word, end = word + rest.group(), rest.end()
+        singular = COUNT_NOUNS.singular_of(word)
+        if singular is not None:
+            return singular, end, False
     for _ in range(6):
         following = _PHRASE_WORD.match(text, end)
         if following is None:

@@ -202,6 +202,21 @@ READ = {
     "$10000000000000000k": [(1e19, "USD", "$10000000000000000k")],
     "Yes 89 (58.6)": [(89, None, "89"), (58.6, None, "58.6")],
     "one billion": [(1000000000.0, None, "one billion")],
+    "Last week three exchanges agreed": [(3, "exchange", "three exchanges")],
+    "over 8 weeks 15 patients fell": [(8, "week", "8 weeks"), (15, "patient", "15 patients")],
+    "Shr loss one ct vs profit two cts": [(1, "USD_cent", "one ct"), (2, "USD_cent", "two cts")],
+    "a 1/14 pct concession": [(1 / 14, "percent", "1/14 pct")],
+    "found in 16/19 (84%)": [(16, None, "16"), (19, None, "19"), (84, "percent", "84%")],
+    "seven medium-depth drilling rigs": [(7, "rig", "seven medium-depth drilling rigs")],
+    "12 non-smokers for 5 half-lives": [(12, "non-smoker", "12 non-smokers"), (5, "half-life", "5 half-lives")],
+    "27 to 57\u2005days": [(27, "day", "27"), (57, "day", "57\u2005days")],
+    "1\u2009000\u200akg for $\u20065": [(1000, "kilogram", "1\u2009000\u200akg"), (5, "USD", "$\u20065")],
+    "for one to four days": [(1, "day", "one"), (4, "day", "four days")],
+    "one or two mln dlrs": [(1000000.0, "USD", "one"), (2000000.0, "USD", "two mln dlrs")],
+    "two to three mln tonnes": [(2000000.0, "metric_ton", "two"), (3000000.0, "metric_ton", "three mln tonnes")],
+    "one million two hundred thousand people": [(1200000.0, "person", "one million two hundred thousand people")],
+    "about 21) of them": [(21, None, "21")],
+    "(that is. 21) of them": [(21, None, "21")],
 }
 
 NOT_READ = [
@@ -296,6 +311,14 @@ NOT_READ = [
     "the 3D display",
     "5G network",
     "4K video",
+    "10.1371/journal.pone.0109144.t005",
+    "published as doi:10.1186/1471-2288-10-1",
+    "5) diabetes; not treated",
+    "as shown before. 4) Heart disease",
+    "in multiple sclerosis,29,30 and recently",
+    "assessed at months 2–6",
+    "week three results",
+    "talks one-to-one",
 ]
 
 

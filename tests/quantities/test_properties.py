@@ -99,9 +99,9 @@ def test_endless_digits_are_no_quantity(digits: int, form: str) -> None:
 def _seconds(text: str) -> float:
     best = math.inf
     for _ in range(2):
-        started = time.perf_counter()
+        started = time.process_time()
         extract_quantities(text)
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.process_time() - started)
     return best
 
 
@@ -125,7 +125,7 @@ def test_time_is_linear(part: int) -> None:
 )
 def test_a_hundred_thousand_characters(fragment: str) -> None:
     text = fragment * (100_000 // len(fragment))
-    started = time.perf_counter()
+    started = time.process_time()
     extract_quantities(text)
     parse_condition(text)
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
