@@ -10,17 +10,19 @@ import sys
 import time
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 import torch
 from huggingface_hub import HfApi, ModelCard, constants, snapshot_download
+from huggingface_hub.utils import hf_raise_for_status
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 from hub.publish import main
 from numcolbert import ColBERT
 from numcolbert.modeling.model_card import PLACEHOLDER
-from numcolbert.modeling.persistence import model_files
+from numcolbert.modeling.persistence import explain_hub_errors, model_files
 from numcolbert.modeling.publishing import publish
 from tests.hub.conftest import READER, ROOT, STRANGER, TOKEN, hub_environment
 from tests.hub.server import HubServer
@@ -479,6 +481,16 @@ def test_the_token_leaves_no_trace(
     for path in (tmp_path / "again").rglob("*"):
         assert path.is_dir() or TOKEN.encode() not in path.read_bytes()
     assert not any(TOKEN.encode() in content for content in hub.files(NAME, "v2").values())
+
+
+def test_a_token_in_what_the_hub_answers_is_masked() -> None:
+    answer = httpx.Response(
+        500, headers={"X-Error-Message": f"cannot read {TOKEN}"}, request=httpx.Request("GET", "http://hub")
+    )
+    with pytest.raises(ConnectionError, match=r"answered 500 for org/name \(cannot read hf_\.\.\.\)") as caught:  # noqa: SIM117
+        with explain_hub_errors("org/name"):
+            hf_raise_for_status(answer)
+    assert TOKEN not in str(caught.value)
 
 
 # --- crafted repositories ---
