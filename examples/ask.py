@@ -31,7 +31,9 @@ def highlight(text: str, condition: Condition | None) -> Text:
 
 def main() -> None:
     """Answer the queries of the command line, or one query of the benchmark for each operator."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument("--model", required=True, help="folder or Hub id")
     parser.add_argument("--benchmark", required=True, help="folder of the benchmark whose sentences are searched")
     parser.add_argument("-k", type=int, default=5, help="answers to show")

@@ -19,12 +19,10 @@ from numcolbert.corpus.queries import _number_forms, from_canonical, holds, to_c
 from numcolbert.corpus.words import FUNCTION_WORDS, lemma
 from numcolbert.quantities import (
     Quantity,
-    compatible,
     extract_quantities,
     incompatible_units,
     prefix_forms,
     surface_forms,
-    unit_class,
 )
 
 # Words that stand in the same contexts and mean the opposite, or another thing: contexts cannot tell them apart.
@@ -288,7 +286,7 @@ def replace_unit(
     rng
         Source of the random choices.
     same_unit
-        True writes the same unit in another form, False another unit of the same class that cannot be compared.
+        True writes the same unit in another form, False one that stands in such places but cannot be compared.
 
     Returns
     -------
@@ -305,11 +303,7 @@ def replace_unit(
         unit = quantity.unit
         if not same_unit:
             if unit not in substitutes:
-                others = [
-                    other
-                    for other in incompatible_units(unit)
-                    if unit_class(other) == unit_class(unit) and not compatible(unit, other)
-                ]
+                others = incompatible_units(unit)
                 if not others:
                     return None
                 substitutes[unit] = rng.choice(others)

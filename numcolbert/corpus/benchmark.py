@@ -16,8 +16,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import Dataset
+from datasets.exceptions import DatasetGenerationError
 
 from numcolbert.corpus.pairs import Mentions, Pair, index_pairs
 from numcolbert.corpus.queries import OPERATORS, draw_bound, holds, to_canonical, write_query
@@ -216,17 +218,20 @@ def write_benchmark(
     temporary = output.with_name(output.name + ".part")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    write_parquet(
-        (row for batch in corpus.select_columns(["id", "text", "quantities"]).iter(1000) for row in _rows(batch)),
-        BENCHMARK_CORPUS,
-        temporary / "corpus.parquet",
-    )
-    write_parquet(queries, BENCHMARK_QUERIES, temporary / "queries.parquet")
-    write_parquet(qrels, BENCHMARK_QRELS, temporary / "qrels.parquet")
-    write_json(information, temporary / "benchmark.json")
-    if output.exists():
-        shutil.rmtree(output)
-    os.replace(temporary, output)
+    try:
+        write_parquet(
+            (row for batch in corpus.select_columns(["id", "text", "quantities"]).iter(1000) for row in _rows(batch)),
+            BENCHMARK_CORPUS,
+            temporary / "corpus.parquet",
+        )
+        write_parquet(queries, BENCHMARK_QUERIES, temporary / "queries.parquet")
+        write_parquet(qrels, BENCHMARK_QRELS, temporary / "qrels.parquet")
+        write_json(information, temporary / "benchmark.json")
+        if output.exists():
+            shutil.rmtree(output)
+        os.replace(temporary, output)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
     return load_benchmark(output)
 
 
@@ -252,24 +257,47 @@ def load_benchmark(directory: str | Path) -> Benchmark:
     FileNotFoundError
         If a table is missing.
     ValueError
-        If a table is empty.
+        If a table is empty, damaged or lacks a column.
     """
     directory = Path(directory)
-    for table in ("corpus.parquet", "queries.parquet", "qrels.parquet", "benchmark.json"):
-        if not (directory / table).is_file():
-            raise FileNotFoundError(f"{directory} is no benchmark, it lacks {table}: build it with prepare_data")
-        if table.endswith(".parquet") and not pq.read_metadata(directory / table).num_rows:
-            raise ValueError(f"{directory / table} holds no rows: build the benchmark again with prepare_data")
+    tables = {}
+    for name, features in _TABLES.items():
+        path = _present(directory, name)
+        try:
+            schema = pq.read_schema(path)
+            table = Dataset.from_parquet(str(path), keep_in_memory=True) if pq.read_metadata(path).num_rows else None
+        except (pa.ArrowException, OSError, DatasetGenerationError) as error:
+            raise ValueError(f"{path} is damaged ({error}): {_CURE}") from error
+        missing = [column for column in features if column not in schema.names]
+        if missing:
+            raise ValueError(f"{path} lacks the column {', '.join(missing)}: {_CURE}")
+        if table is None:
+            raise ValueError(f"{path} holds no rows: {_CURE}")
+        tables[name] = table
+    path = _present(directory, "benchmark.json")
+    try:
+        information = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is damaged ({error}): {_CURE}") from error
     judgements: dict[str, dict[str, int]] = {}
-    table = Dataset.from_parquet(str(directory / "qrels.parquet"), keep_in_memory=True)
+    table = tables["qrels.parquet"]
     for query, document, relevance in zip(table["query_id"], table["document_id"], table["relevance"], strict=True):
         judgements.setdefault(query, {})[document] = relevance
-    return Benchmark(
-        Dataset.from_parquet(str(directory / "corpus.parquet"), keep_in_memory=True),
-        Dataset.from_parquet(str(directory / "queries.parquet"), keep_in_memory=True),
-        judgements,
-        json.loads((directory / "benchmark.json").read_text(encoding="utf-8")),
-    )
+    return Benchmark(tables["corpus.parquet"], tables["queries.parquet"], judgements, information)
+
+
+_TABLES = {
+    "corpus.parquet": BENCHMARK_CORPUS,
+    "queries.parquet": BENCHMARK_QUERIES,
+    "qrels.parquet": BENCHMARK_QRELS,
+}
+_CURE = "build the benchmark again with prepare_data"
+
+
+def _present(directory: Path, name: str) -> Path:
+    if not (directory / name).is_file():
+        raise FileNotFoundError(f"{directory} is no benchmark, it lacks {name}: build it with prepare_data")
+    return directory / name
 
 
 def _relevant(operator: str, threshold: float, mentions: Mentions) -> list[int]:

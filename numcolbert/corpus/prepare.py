@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 import random
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -410,7 +411,10 @@ def _merge(first: Sequence[Pair], second: Sequence[Pair]) -> list[Pair]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prepare data from the command line: every field of `DataConfig` is an option."""
     parser = argparse.ArgumentParser(
-        prog="python -m numcolbert.corpus.prepare", description=prepare_data.__doc__, allow_abbrev=False
+        prog="python -m numcolbert.corpus.prepare",
+        description="Prepare training triplets, test benchmark and development benchmark; nothing is done if they were "
+        "prepared with the same options. The options are the fields of numcolbert.corpus.prepare.DataConfig.",
+        allow_abbrev=False,
     )
     for option in dataclasses.fields(DataConfig):
         kind = {"int": int, "float": float, "int | None": int}.get(str(option.type), str)
@@ -418,8 +422,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.add_argument(
             f"--{option.name}", type=kind, required=required, default=None if required else option.default
         )
+    options = vars(parser.parse_args(arguments))
     disable_progress_bars()
-    prepared = prepare_data(DataConfig(**vars(parser.parse_args(arguments))))
+    try:
+        prepared = prepare_data(DataConfig(**options))
+    except (FileNotFoundError, ValueError) as error:
+        sys.exit(f"{parser.prog}: {error}")
     print(json.dumps({key: prepared.statistics[key] for key in prepared.statistics if key != "config"}, indent=2))
 
 

@@ -76,6 +76,10 @@ def file_sha256(path: Path) -> str:
 
 def write_json(content: Any, path: Path) -> None:
     """Write a JSON file that appears when it is whole."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
     temporary = path.with_name(path.name + ".part")
-    temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

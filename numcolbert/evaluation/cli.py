@@ -57,7 +57,11 @@ def _labels(arguments: Sequence[str]) -> dict[str, str]:
 
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
-        prog="evaluate.py", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter
+        prog="evaluate.py",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--config", action="config", help="YAML file with any of the options below")
     parser.add_argument(

@@ -494,6 +494,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "Put several results.json of evaluate.py together: mean and standard deviation of each method over its "
             "seeds. A label such as numcolbert-seed2 names method and seed; other labels take the seed of their file."
         ),
+        allow_abbrev=False,
     )
     parser.add_argument("results", nargs="+", type=str, metavar="RESULTS.json", help="files that evaluate.py wrote")
     parser.add_argument(
