@@ -1,6 +1,8 @@
 import json
+import os
 import socket
 import threading
+import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
@@ -49,6 +51,20 @@ def test_gated_queries_rank_as_exact_maxsim(client, rng, make_texts, make_querie
     # The order must depend on the norms, or the comparison above would prove nothing about them.
     normalised = [q / np.linalg.norm(q, axis=1, keepdims=True) for q in queries]
     assert [[n for n, _ in r] for r in exact_hits(normalised, documents, 20)] != [[n for n, _ in r] for r in expected]
+
+
+def test_a_real_server_ranks_as_exact_maxsim(rng, make_texts, make_queries):
+    url = os.environ.get("NUMCOLBERT_QDRANT_URL")
+    if not url:
+        pytest.skip("no server: set NUMCOLBERT_QDRANT_URL to its address")
+    client = QdrantClient(url=url)
+    documents, queries = make_texts(rng, 150, 12), make_queries(rng, 12)
+    index = QdrantIndex(client, f"numcolbert-test-{uuid.uuid4()}", 16, exact=True, batch_tokens=100)
+    try:
+        index.add_documents([f"d{i}" for i in range(150)], documents)
+        assert_exact(index(queries, k=20), exact_hits(queries, documents, 20))
+    finally:
+        client.delete_collection(index.collection)
 
 
 def test_pylate_retrieves_from_it(client, rng, make_texts, make_queries):
