@@ -24,8 +24,8 @@ $(VENV)/installed: pyproject.toml
 demo: install ## Train ColBERT_ft and NumColBERT on the built-in corpus, compare them, answer three questions.
 	$(TRAIN) --config configs/quickstart.yaml --resume
 	$(TRAIN) --config configs/quickstart.yaml --resume --method colbert --output_dir $(DEMO)/colbert
-	$(BIN)/python evaluate.py --model base=packaged:all-MiniLM-L6-v2 --model colbert_ft=$(DEMO)/colbert \
-		--model numcolbert=$(DEMO)/numcolbert --benchmark $(DEMO)/data/benchmark --output $(DEMO)/comparison
+	$(BIN)/python evaluate.py --model ColBERT_ft=$(DEMO)/colbert --model base=packaged:all-MiniLM-L6-v2 \
+		--model NumColBERT=$(DEMO)/numcolbert --benchmark $(DEMO)/data/benchmark --output $(DEMO)/comparison --update_cards
 	$(BIN)/python examples/ask.py --model $(DEMO)/numcolbert --benchmark $(DEMO)/data/benchmark
 
 test: lint ## Check style and types, run all tests.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,11 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--benchmark", type=str, required=True, metavar="DIR", help="benchmark folder")
     parser.add_argument("--index", choices=INDEXES, default="exact", help="how to search")
     parser.add_argument("--output", type=str | None, metavar="DIR", help="folder for the results; none: print only")
+    parser.add_argument(
+        "--update_cards",
+        action="store_true",
+        help="write the results, with the tests against the first model, into the cards of the model folders",
+    )
     parser.add_argument("--device", type=str | None, help="such as cpu or cuda:0; chosen for you if not given")
     parser.add_argument("--batch_size", type=PositiveInt, default=32, help="texts encoded at once")
     parser.add_argument("--seed", type=int, default=42, help="seed recorded with the results, and of PLAID's k-means")
@@ -124,6 +130,7 @@ def _run(options: Any) -> None:
     from numcolbert.corpus.benchmark import load_benchmark  # noqa: PLC0415
     from numcolbert.evaluation.evaluator import evaluate_model, fingerprint, judgements  # noqa: PLC0415
     from numcolbert.evaluation.report import build_report, print_tables, write_report  # noqa: PLC0415
+    from numcolbert.modeling.model_card import BenchmarkResult, CardData  # noqa: PLC0415
 
     console = Console()
     sources = _labels(options.model)
@@ -153,3 +160,13 @@ def _run(options: Any) -> None:
     if options.output:
         for path in write_report(report, evaluations, options.output):
             console.print(f"Written: {path}")
+    if options.update_cards:
+        for label, source in sources.items():
+            if Path(source).is_dir():
+                model = ColBERT.from_pretrained(source, device="cpu")
+                result = BenchmarkResult.from_report(report, label)
+                card = model.card or CardData()
+                others = [kept for kept in card.results if kept.benchmark != result.benchmark]
+                model.card = replace(card, results=[*others, result])
+                model.save_pretrained(source)
+                console.print(f"Card updated: {Path(source) / 'README.md'}")

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -81,7 +82,12 @@ class ColBERT(models.ColBERT):
     ) -> None:
         if model_name_or_path is not None:
             model_name_or_path = resolve_base_model(str(model_name_or_path))
-        super().__init__(model_name_or_path, **kwargs)
+        load = partial(super().__init__, model_name_or_path, **kwargs)
+        if model_name_or_path is not None and persistence.is_path(model_name_or_path):
+            # Another process may be saving into the folder, such as the run that trains the model.
+            persistence.read_whole(Path(model_name_or_path).expanduser(), load)
+        else:
+            load()
         if split_digits and not splits_digits(self.tokenizer):
             self.tokenizer: Any = split_digits_of(self.tokenizer)
             self.skiplist = [self.tokenizer.convert_tokens_to_ids(word) for word in self.skiplist_words]

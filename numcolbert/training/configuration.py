@@ -164,6 +164,8 @@ class CardConfig:
         Languages of the training data, such as "en".
     license
         Licence of the model, by the Hub's identifier.
+    license_name, license_link
+        Name and address of the licence where ``license`` is "other".
     data_name
         Name of the training corpus.
     data_terms
@@ -174,6 +176,8 @@ class CardConfig:
 
     language: list[str] = field(default_factory=lambda: ["en"])
     license: str | None = None
+    license_name: str | None = None
+    license_link: str | None = None
     data_name: str | None = None
     data_terms: str | None = None
     research_only: bool = False

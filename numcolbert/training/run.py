@@ -296,6 +296,8 @@ def _card(config: RunConfig, triplets: int, log: list[dict[str, Any]], report: d
         base_model_revision=config.model.revision,
         language=config.card.language,
         license=config.card.license,
+        license_name=config.card.license_name,
+        license_link=config.card.license_link,
         training_data=[
             TrainingData(
                 name=corpus,

@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ import pytest
 from datasets import Dataset
 
 from numcolbert.evaluation.cli import main
+from numcolbert.modeling.model_card import read_card_data
 from tests.evaluation.conftest import tables, write_benchmark_folder
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +28,20 @@ def test_two_models_are_evaluated_compared_and_written(model_folder, benchmark_f
     rows = Dataset.from_parquet(str(output / "per_query.parquet"), keep_in_memory=True)
     assert len(rows) == 12
     assert (output / "results.md").read_text(encoding="utf-8").startswith("**companies")
+
+
+def test_results_and_their_tests_reach_the_cards(model_folder, benchmark_folder, tmp_path, capsys):
+    for name in ("baseline", "ours"):
+        shutil.copytree(model_folder, tmp_path / name)
+    models = [f"ColBERT_ft={tmp_path / 'baseline'}", f"Ours={tmp_path / 'ours'}"]
+    arguments = ["--benchmark", str(benchmark_folder), "--device", "cpu", "--update_cards"]
+    for _ in range(2):  # the second time replaces the results, and adds none
+        assert main(["--model", models[0], "--model", models[1], *arguments]) == 0
+        results = read_card_data(tmp_path / "ours").results
+        assert [(result.benchmark, result.model) for result in results] == [("companies", "Ours")]
+        assert {test.baseline for test in results[0].tests} == {"ColBERT_ft"}
+        assert "ColBERT\\_ft" in (tmp_path / "ours" / "README.md").read_text(encoding="utf-8")
+    assert "Card updated" in capsys.readouterr().out
 
 
 def test_help_teaches():

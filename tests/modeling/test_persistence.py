@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import load_file
 
 from numcolbert import ColBERT
-from numcolbert.modeling import persistence
+from numcolbert.modeling import NumericalGate, persistence
 from numcolbert.modeling.persistence import (
     check_destination,
     frozen,
@@ -269,6 +269,28 @@ def test_what_is_read_while_another_process_saves_is_of_one_model(
     assert read_while_saving(target, [{"config.json": "half"}, version("2")]) == (version("2"), 3)
     with pytest.raises(OSError, match="was replaced 5 times while it was read"):
         read_while_saving(target, [version(str(number)) for number in range(10)])
+
+
+def test_a_model_saved_while_another_is_being_loaded_does_not_mix_with_it(
+    tiny_model: ColBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "model"
+    mark(tiny_model, 1.0)
+    tiny_model.save_pretrained(str(target))
+    mark(tiny_model, 2.0)
+    load_gate = NumericalGate.load
+    saves = []
+
+    def save_and_load(*arguments: str) -> NumericalGate:  # the projection is read, the gate not yet
+        if not saves:
+            saves.append(in_child(lambda: tiny_model.save_pretrained(str(target))))
+        return load_gate(*arguments)
+
+    monkeypatch.setattr(NumericalGate, "load", staticmethod(save_and_load))
+    loaded = ColBERT.from_pretrained(target, device="cpu")
+    assert saves == [0]
+    parameters = [parameter.detach() for module in (loaded[1], loaded[2]) for parameter in module.parameters()]
+    assert {float(parameter.max()) for parameter in parameters} == {2.0}
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs a list of open files")
