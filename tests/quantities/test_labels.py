@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.quantities.labels import PROJECT, data_folder, load_labelled
+from tests.quantities.labels import PROJECT, SETS, data_folder, load_labelled
 
 
 def _benchmark() -> ModuleType:
@@ -19,9 +19,10 @@ def _benchmark() -> ModuleType:
     return module
 
 
+@pytest.mark.parametrize("which", SETS)
 @pytest.mark.parametrize(("corpus", "least"), [("reuters", 0.97), ("rct", 0.95)])
-def test_accuracy_on_hand_labels(corpus: str, least: float) -> None:
-    sentences = load_labelled(corpus)
+def test_accuracy_on_hand_labels(corpus: str, least: float, which: str) -> None:
+    sentences = load_labelled(corpus, which)
     if sentences is None:
         pytest.skip(f"{data_folder() / corpus} is absent: set NUMCOLBERT_DATA")
     benchmark = _benchmark()
