@@ -2,8 +2,8 @@
 
 Query features hold, besides the tokens: ``quantity_mask`` (batch, tokens; bool), ``operator`` (batch,; index into
 OPERATORS, -1 without a condition), ``value``, ``upper`` (batch,; canonical, float64, ``upper`` NaN unless "between"),
-``unit`` (batch,; code of the canonical unit), ``written_value``, ``written_unit`` (batch,; as the text has them), ``pair``
-(batch,; code of the concept–unit pair the query is about, one of its own where the data names none).
+``unit`` (batch,; code of the canonical unit), ``written_value``, ``written_unit`` (batch,; as the text has them) and
+``pair`` (batch,; code of the concept–unit pair the query is about, one of its own where the data names none).
 
 Document features hold ``quantity_index`` (batch, tokens; 0 outside every quantity, else its position plus 1) and, per
 quantity, ``values``, ``units``, ``written_values`` (batch, quantities) and ``quantity_present`` (batch, quantities;
