@@ -53,6 +53,7 @@ def in_child(action: Callable[[], None], kill_after: float | None = None) -> int
     if child == 0:
         status = 1
         try:
+            torch.set_num_threads(1)  # the pool of threads does not live through a fork: waiting for it never ends
             action()
             status = 0
         finally:
