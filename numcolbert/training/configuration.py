@@ -127,6 +127,9 @@ class TrainingConfig:
         Triplets of a group with batching "pair".
     dropout
         Probability of dropout; null for the base model's.
+    cpu_threads
+        Threads of a process that computes on the CPU; null shares the cores among the processes of the machine
+        (accelerate launch would leave each process one).
     save_steps
         Steps between checkpoints.
     logging_steps
@@ -149,6 +152,7 @@ class TrainingConfig:
     batching: Literal["pair", "length", "random"] = "pair"
     pair_group_size: int = 8
     dropout: float | None = None
+    cpu_threads: int | None = None
     save_steps: int = 500
     logging_steps: int = 25
     seed: int = 42

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from dataclasses import asdict
 from functools import partial
@@ -134,6 +135,7 @@ def train(config: RunConfig, resume: bool = False) -> ColBERT:
             _claim(output_dir, config, resume)
         # Made once, by the first process; the others find it there.
         prepared = prepare_data(config.data)
+    _set_threads(config.training.cpu_threads)
     set_seed(config.training.seed)
     model = build_model(config)
     triplets = Dataset.from_parquet(str(prepared.triplets)).select_columns(list(TRIPLET_COLUMNS))
@@ -163,6 +165,13 @@ def train(config: RunConfig, resume: bool = False) -> ColBERT:
         )
     state.wait_for_everyone()
     return model
+
+
+def _set_threads(threads: int | None) -> None:
+    if threads is None:
+        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        threads = max(1, threads // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    torch.set_num_threads(threads)
 
 
 def _claim(output_dir: Path, config: RunConfig, resume: bool) -> None:
