@@ -40,6 +40,7 @@ def command(tiny_base: str, data_dir: Path, output: Path, *options: str) -> list
         "training.batch_size": 8,
         "training.save_steps": 4,
         "training.logging_steps": 1,
+        "training.cpu_threads": 1,
         "evaluate": "none",
     }
     arguments = [f"--{key}={value}" for key, value in settings.items()]
