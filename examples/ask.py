@@ -10,23 +10,11 @@ import argparse
 import sys
 
 from rich.console import Console
-from rich.text import Text
 
 from numcolbert import ColBERT
 from numcolbert.corpus.benchmark import load_benchmark
 from numcolbert.evaluation.search import retrieve
-from numcolbert.quantities import Condition, compatible, extract_quantities, parse_condition
-
-
-def highlight(text: str, condition: Condition | None) -> Text:
-    """Colour the quantities of a sentence: green satisfies the condition, red violates it, the rest is another unit."""
-    coloured = Text(text)
-    for quantity in extract_quantities(text) if condition else []:
-        if condition.satisfied_by(quantity):
-            coloured.stylize("bold green", *quantity.span)
-        elif compatible(condition.unit, quantity.unit):
-            coloured.stylize("bold red", *quantity.span)
-    return coloured
+from numcolbert.retrieval.highlighting import highlight, query_conditions
 
 
 def main() -> None:
@@ -55,9 +43,9 @@ def main() -> None:
     rankings = retrieve(model.encode(queries, is_query=True), documents, list(texts), k=options.k)
     for query, ranking in zip(queries, rankings, strict=True):
         console.rule(f"[bold]{query}")
-        condition = parse_condition(query)
+        conditions = query_conditions(query)
         for place, (document, score) in enumerate(ranking, start=1):
-            console.print(f"{place:3d} {score:7.3f}  ", highlight(texts[document], condition))
+            console.print(f"{place:3d} {score:7.3f}  ", highlight(texts[document], conditions)[0])
         console.print(model.explain(query, texts[ranking[0][0]]))
 
 
