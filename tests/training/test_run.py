@@ -14,6 +14,9 @@ import torch
 from safetensors.torch import load_file
 
 from numcolbert import ColBERT
+from numcolbert.corpus.prepare import DataConfig
+from numcolbert.training.configuration import ModelConfig, RunConfig, TrainingConfig
+from numcolbert.training.run import _set_threads, build_model
 from numcolbert.training.trainer import last_checkpoint
 
 ROOT = Path(__file__).parents[2]
@@ -158,3 +161,19 @@ def test_every_shipped_configuration_is_valid(config):
     finished = run([sys.executable, "train.py", "--config", f"configs/{config}", "--print_config"])
     assert finished.returncode == 0, finished.stderr
     assert "output_dir" in finished.stdout
+
+
+def test_dropout_reaches_every_layer_and_threads_the_process(tiny_base):
+    model = ModelConfig(base_model=tiny_base)
+    config = RunConfig("unused", DataConfig("unused"), model=model, training=TrainingConfig(dropout=0.25))
+    layers = [module for module in build_model(config)[0].auto_model.modules() if isinstance(module, torch.nn.Dropout)]
+    assert layers
+    assert {layer.p for layer in layers} == {0.25}
+    before = torch.get_num_threads()
+    try:
+        _set_threads(1)
+        assert torch.get_num_threads() == 1
+        _set_threads(None)
+        assert torch.get_num_threads() == len(os.sched_getaffinity(0))
+    finally:
+        torch.set_num_threads(before)
