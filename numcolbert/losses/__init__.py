@@ -1,5 +1,6 @@
 """The composite objective of NumColBERT and its four parts."""
 
+from numcolbert.losses.cached import CachedNumColBERTLoss
 from numcolbert.losses.numcolbert import NumColBERTLoss
 
-__all__ = ["NumColBERTLoss"]
+__all__ = ["CachedNumColBERTLoss", "NumColBERTLoss"]

@@ -165,6 +165,7 @@ class NumColBERTLoss(nn.Module):
         documents: Tensor,
         documents_mask: Tensor,
         document_features: list[dict[str, Tensor]],
+        score_batch_size: int | None = None,
     ) -> dict[str, Tensor]:
         across = self.gather_across_devices and is_distributed()
         scoring = torch.ones_like(query["input_ids"], dtype=torch.bool)
@@ -199,6 +200,7 @@ class NumColBERTLoss(nn.Module):
                 temperature=self.temperature,
                 first_label=rank * len(queries),
                 false_negatives=false_negatives,
+                batch_size=score_batch_size,
             )
         }
         if "numerical_logits" in query and "quantity_mask" in query:
@@ -263,29 +265,45 @@ class NumColBERTLoss(nn.Module):
 
     def _encode_documents(self, document_features: list[dict[str, Tensor]]) -> Tensor:
         """Unit-norm embeddings of all documents, shape (queries, documents per query, tokens, size)."""
-        tokens = {
-            key: torch.cat([features[key] for features in document_features])
-            for key in document_features[0]
-            if key in ENCODER_INPUTS
-        }
-        lengths = tokens["attention_mask"].sum(dim=1)
-        # Longest first: the largest pass comes before memory is fragmented by the others.
-        order = torch.argsort(lengths, descending=True)
-        chunks = order.split(self.encoding_batch_size or len(order))
-        total = tokens["input_ids"].shape[1]
-        embeddings = []
-        for chunk in chunks:
-            width = int(lengths[chunk[0]]) if self.encoding_batch_size else total
-            part = {key: value[chunk] for key, value in tokens.items()}
-            part = {key: value[:, :width] if value.ndim > 1 else value for key, value in part.items()}
-            encoded = F.normalize(self.model(part)["token_embeddings"].float(), p=2, dim=-1)
-            embeddings.append(F.pad(encoded, (0, 0, 0, total - width)))
-        documents = torch.cat(embeddings)[torch.argsort(order)]
-        return documents.unflatten(0, (len(document_features), -1)).transpose(0, 1)
+        passes = _by_length(document_features, self.encoding_batch_size)
+        return _assemble([self._encode_pass(tokens) for _, tokens in passes], passes, document_features)
+
+    def _encode_pass(self, tokens: dict[str, Tensor]) -> Tensor:
+        return F.normalize(self.model(tokens)["token_embeddings"].float(), p=2, dim=-1)
 
     def _document_mask(self, features: dict[str, Tensor]) -> Tensor:
         skiplist = torch.tensor(self._colbert.skiplist, device=features["input_ids"].device)
         return features["attention_mask"].bool() & ~torch.isin(features["input_ids"], skiplist)
+
+
+_Passes = list[tuple[Tensor, dict[str, Tensor]]]
+"""Which documents a forward pass encodes, and their tokens."""
+
+
+def _by_length(document_features: list[dict[str, Tensor]], batch_size: int | None) -> _Passes:
+    """Cut documents into passes of similar length; one pass, padded as it came, if ``batch_size`` is None."""
+    tokens = {
+        key: torch.cat([features[key] for features in document_features])
+        for key in document_features[0]
+        if key in ENCODER_INPUTS
+    }
+    lengths = tokens["attention_mask"].sum(dim=1)
+    # Longest first: the largest pass comes before memory is fragmented by the others.
+    order = torch.argsort(lengths, descending=True)
+    passes = []
+    for chunk in order.split(batch_size or len(order)):
+        width = int(lengths[chunk[0]]) if batch_size else tokens["input_ids"].shape[1]
+        part = {key: value[chunk] for key, value in tokens.items()}
+        passes.append((chunk, {key: value[:, :width] if value.ndim > 1 else value for key, value in part.items()}))
+    return passes
+
+
+def _assemble(embeddings: list[Tensor], passes: _Passes, document_features: list[dict[str, Tensor]]) -> Tensor:
+    """Put the embeddings of all passes in the order of the batch."""
+    total = document_features[0]["input_ids"].shape[1]
+    padded = torch.cat([F.pad(part, (0, 0, 0, total - part.shape[1])) for part in embeddings])
+    documents = padded[torch.argsort(torch.cat([chunk for chunk, _ in passes]))]
+    return documents.unflatten(0, (len(document_features), -1)).transpose(0, 1)
 
 
 def _quantity_means(documents: Tensor, quantity_index: Tensor, quantities: int) -> Tensor:

@@ -75,6 +75,9 @@ class LossConfig:
         method "colbert" as well.
     encoding_batch_size
         Documents per forward pass, by length; null encodes all at once.
+    mini_batch_size
+        Texts per forward pass with gradient caching: large batches in little memory, at the price of encoding every
+        text twice; null keeps all activations. Leave encoding_batch_size null with it.
     """
 
     temperature: float = 0.02
@@ -88,6 +91,7 @@ class LossConfig:
     gate_selection: Literal["gold", "detected"] = "gold"
     gather_across_devices: bool = False
     encoding_batch_size: int | None = None
+    mini_batch_size: int | None = None
 
 
 @dataclass

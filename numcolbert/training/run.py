@@ -22,7 +22,7 @@ from numcolbert.corpus.benchmark import load_benchmark
 from numcolbert.corpus.prepare import PreparedData, prepare_data
 from numcolbert.evaluation.evaluator import Evaluation, evaluate_model, fingerprint
 from numcolbert.evaluation.report import build_report, print_tables, write_report
-from numcolbert.losses import NumColBERTLoss
+from numcolbert.losses import CachedNumColBERTLoss, NumColBERTLoss
 from numcolbert.modeling import ColBERT
 from numcolbert.modeling.base_model import PACKAGED, PACKAGED_HUB_ID
 from numcolbert.modeling.model_card import BenchmarkResult, CardData, LossComponent, TrainingData
@@ -103,7 +103,10 @@ def build_loss(config: RunConfig, model: ColBERT) -> NumColBERTLoss:
             "property_weight": 0.0,
             "document_property_weight": 0.0,
         }
-    return NumColBERTLoss(model, **options)
+    mini_batch_size = options.pop("mini_batch_size")
+    if mini_batch_size is None:
+        return NumColBERTLoss(model, **options)
+    return CachedNumColBERTLoss(model, mini_batch_size=mini_batch_size, **options)
 
 
 def train(config: RunConfig, resume: bool = False) -> ColBERT:

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from conftest import triplet
 
 from numcolbert import ColBERT
-from numcolbert.losses import NumColBERTLoss
+from numcolbert.losses import CachedNumColBERTLoss, NumColBERTLoss
 from numcolbert.training import NumericalCollator
 
 
@@ -37,14 +37,25 @@ def rows(step: int) -> list[dict]:
 
 def main() -> None:
     """Train and store losses and weights of this process."""
-    base, output, steps, clip = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+    base, output, steps, clip, cached = (
+        sys.argv[1],
+        Path(sys.argv[2]),
+        int(sys.argv[3]),
+        float(sys.argv[4]),
+        sys.argv[5],
+    )
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(5)
     model = ColBERT(base, device="cpu", embedding_size=16, query_length=16)
     model[0].auto_model.pooler.requires_grad_(False)
     torch.manual_seed(100 + rank)  # heads start differently and must be made equal
-    loss = NumColBERTLoss(model, temperature=0.5, gather_across_devices=True, document_property_weight=0.05)
+    options = {"temperature": 0.5, "gather_across_devices": True, "document_property_weight": 0.05}
+    loss: NumColBERTLoss
+    if cached == "cached":
+        loss = CachedNumColBERTLoss(model, mini_batch_size=3, **options)
+    else:
+        loss = NumColBERTLoss(model, **options)
     if world == 1:
         torch.manual_seed(100)
     optimizer = torch.optim.SGD([p for p in loss.parameters() if p.requires_grad], lr=0.05)

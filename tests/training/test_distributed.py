@@ -11,9 +11,9 @@ import torch
 SCRIPT = Path(__file__).parent / "distributed_steps.py"
 
 
-def run(tiny_base: str, output: Path, processes: int, steps: int, clip: float) -> list[dict]:
+def run(tiny_base: str, output: Path, processes: int, steps: int, clip: float, cached: str = "plain") -> list[dict]:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
-    command += [str(SCRIPT), tiny_base, str(output), str(steps), str(clip)]
+    command += [str(SCRIPT), tiny_base, str(output), str(steps), str(clip), cached]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
     finished = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
     assert finished.returncode == 0, finished.stderr[-3000:]
@@ -46,3 +46,14 @@ def test_two_processes_learn_what_one_learns(runs):
     for part in ("heads", "model"):
         for name, tensor in single[part].items():
             assert torch.allclose(tensor, double[0][part][name], atol=2e-4), name
+
+
+def test_gradient_caching_on_two_processes_learns_the_same(runs, tiny_base, tmp_path):
+    _, double = runs
+    ranks = run(tiny_base, tmp_path, processes=2, steps=20, clip=1.0, cached="cached")
+    for rank, expected in zip(ranks, double, strict=True):
+        for name, losses in expected["losses"].items():
+            assert torch.allclose(rank["losses"][name], losses, atol=1e-4, rtol=1e-4), name
+        for part in ("heads", "model"):
+            for name, tensor in expected[part].items():
+                assert torch.allclose(rank[part][name], tensor, atol=2e-4), name
