@@ -31,10 +31,12 @@ from numcolbert.evaluation.significance import compare
 __all__ = [
     "aggregate",
     "build_report",
+    "machine",
     "markdown",
     "method_and_seed",
     "print_tables",
     "read_report",
+    "versions",
     "write_report",
 ]
 
@@ -53,14 +55,15 @@ _SEED_SUFFIX = re.compile(r"^(?P<method>.+?)[-_ ](?:seed[-_ ]?|s)(?P<seed>\d+)$"
 _PACKAGES = ("numcolbert", "pylate", "sentence-transformers", "transformers", "torch", "ranx", "numpy")
 
 
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that a result depends on."""
+    found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            versions[package] = importlib.metadata.version(package)
+            found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:  # run from a checkout that is not installed
             continue
-    return versions
+    return found
 
 
 def _cpu_model() -> str:
@@ -72,16 +75,17 @@ def _cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
-def _machine() -> dict[str, Any]:
-    machine: dict[str, Any] = {
+def machine() -> dict[str, Any]:
+    """Describe the machine: system, processor, cores, threads of torch and, if there is one, the GPU."""
+    found: dict[str, Any] = {
         "system": platform.system(),
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
     }
     if torch.cuda.is_available():
-        machine["gpu"] = torch.cuda.get_device_name()
-    return machine
+        found["gpu"] = torch.cuda.get_device_name()
+    return found
 
 
 def method_and_seed(label: str, seed: int) -> tuple[str, int]:
@@ -169,8 +173,8 @@ def build_report(
         "index": index,
         "depth": DEPTH,
         "seed": seed,
-        "versions": _versions(),
-        "machine": _machine(),
+        "versions": versions(),
+        "machine": machine(),
         "models": [
             {
                 "label": label,
