@@ -1,8 +1,15 @@
+import functools
+import json
 import os
 import pickle
+import shutil
 
+import pylate.indexes
+import pylate.models
 import pytest
+import torch
 
+from numcolbert import ColBERT
 from numcolbert.retrieval.engines import build_index, check_voyager, open_index, search_index
 from numcolbert.retrieval.exact import ExactIndex
 
@@ -24,6 +31,62 @@ def test_an_index_on_disk_ranks_gated_queries_as_exact_search(tmp_path, rng, mak
     for hits, expected in zip(found, ExactIndex(documents).search(queries, k=10), strict=True):
         assert [int(name) for name, _ in hits] == [position for position, _ in expected]
         assert [score for _, score in hits] == pytest.approx([score for _, score in expected], rel=1e-4)
+
+
+class OneThread:
+    """A graph of Voyager that takes its vectors one after the other."""
+
+    def __init__(self, graph):
+        self.graph = graph
+
+    def __getattr__(self, name):
+        return getattr(self.graph, name)
+
+    def add_items(self, vectors):
+        return self.graph.add_items(vectors, num_threads=1)
+
+
+def on_one_thread(voyager, **options):
+    index = voyager(**options)
+    index.index = OneThread(index.index)
+    return index
+
+
+@pytest.mark.parametrize("engine", ["plaid", "voyager"])
+def test_an_index_is_that_of_a_plain_colbert_byte_for_byte(engine, tmp_path, tiny_model, monkeypatch):
+    """Same encoder weights, once under a gate and through this package, once in PyLate alone."""
+    tiny_model.save_pretrained(tmp_path / "gated")
+    modules = json.loads((tmp_path / "gated" / "modules.json").read_text())
+    shutil.copytree(tmp_path / "gated", tmp_path / "plain")
+    (tmp_path / "plain" / "modules.json").write_text(json.dumps(modules[:2]))  # encoder and projection
+    texts = [f"Net profit of company {n} rose by {n} pct to ${3 * n} million in 19{n + 40}." for n in range(50)]
+    ids = [f"d{n}" for n in range(50)]
+
+    gated = ColBERT.from_pretrained(tmp_path / "gated", device="cpu")
+    assert gated.numerical_gate is not None
+    if engine == "voyager":  # on several threads its graph depends on who comes first
+        monkeypatch.setattr(pylate.indexes, "Voyager", functools.partial(on_one_thread, pylate.indexes.Voyager))
+    build_index(engine, tmp_path / "indexes", "ours", ids, gated.encode(texts, is_query=False), 16)
+
+    plain = pylate.models.ColBERT(str(tmp_path / "plain"), device="cpu")
+    assert len(plain) == 2
+    where = {"index_folder": str(tmp_path / "indexes"), "index_name": "theirs", "override": True}
+    if engine == "voyager":
+        theirs = pylate.indexes.Voyager(**where, embedding_size=16)
+    else:
+        theirs = pylate.indexes.PLAID(**where, nbits=4, seed=42, device="cpu", show_progress=False)
+        torch.manual_seed(42)  # fast-plaid draws the documents for its k-means from the global generator
+    theirs.add_documents(documents_ids=ids, documents_embeddings=plain.encode(texts, is_query=False))
+
+    def files(name: str) -> dict[str, bytes]:
+        folder = tmp_path / "indexes" / name
+        return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    first, second = files("ours"), files("theirs")
+    assert first.keys() == second.keys()
+    # The manifests of merged files hold times.
+    differing = [name for name in first if first[name] != second[name] and not name.endswith("manifest.json")]
+    assert differing == []
 
 
 class Code:
