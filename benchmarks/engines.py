@@ -246,9 +246,8 @@ def main() -> None:
     )
     index = ExactIndex(embeddings)
     variants = {"ungated": unit_norm(gated), "gated": gated, "divided": divided(gated)}
-    for factor in FACTORS:
-        variants[f"x{factor}"] = scaled(gated, factor)
-        variants[f"x{factor} divided"] = divided(variants[f"x{factor}"])
+    variants |= {f"x{factor}": scaled(gated, factor) for factor in FACTORS}
+    variants[f"x{FACTORS[-1]} divided"] = divided(variants[f"x{FACTORS[-1]}"])
     swept = {name: queries[: options.sweep_queries] for name, queries in variants.items()}
     needed = {**swept, "ungated": variants["ungated"], "gated": gated}
     expected = {

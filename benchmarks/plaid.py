@@ -24,7 +24,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +186,8 @@ def main() -> None:
     set_seed(options.seed)
     benchmark = load_benchmark(options.benchmark)
     if options.queries:
-        benchmark.queries = benchmark.queries.select(range(min(options.queries, len(benchmark.queries))))
+        asked = benchmark.queries.select(range(min(options.queries, len(benchmark.queries))))
+        benchmark = replace(benchmark, queries=asked, qrels={name: benchmark.qrels[name] for name in asked["id"]})
     folders = dict(argument.split("=", 1) for argument in options.model)
     encoded = {name: encode(folder, benchmark, options.cache) for name, folder in folders.items()}
     indexes = options.cache / "indexes"
