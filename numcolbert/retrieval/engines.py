@@ -104,12 +104,12 @@ def open_index(
 
     What a search costs depends on the machine. PLAID computes in float16, for which most CPUs have no arithmetic:
     there nearly all of a query's time goes into the ``n_full_scores / 4`` documents that it scores in full.
-    ``torch.set_num_threads`` shares that work, also for a single query; PLAID's own workers (threads over blocks of at
-    least ten queries, which PyLate starts by default, as many as there are cores) come on top of torch's and are left
-    out. PyLate alone would search on every GPU it sees; here the device is named. It would also read its pickles of
-    document ids again at every search; here they are kept until the files change. Voyager builds its graph on all
-    cores, in an order that differs from run to run: of the two only PLAID gives the same files for the same seed, on
-    one CPU with one number of threads.
+    The threads of torch share that work for each query. Of more than ten queries at once PLAID searches several side by
+    side, a thread for every ten and no more than there are cores; a single query starts none. PyLate alone would search
+    on every GPU it sees; here the device is named. It would also read its pickles of document ids again at every
+    search; here they are kept until the files change. Voyager builds its graph on all cores, in an order that differs
+    from run to run: of the two only PLAID gives the same files for the same seed, on one CPU with one number of
+    threads.
 
     Parameters
     ----------
@@ -248,8 +248,6 @@ def _pylate_index(
         **where,
         nbits=nbits,
         seed=seed,
-        # Worker threads made a search of 30 queries no faster on two cores that torch's threads kept busy.
-        num_threads=1,
         show_progress=show_progress,
         device=device,
         **search_options,
