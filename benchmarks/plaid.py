@@ -151,16 +151,20 @@ def against_defaults(folder: Path, name: str, encoded: Encoded, rounds: int) -> 
 
 def draw(rows: list[Row], file: Path) -> None:
     """Draw nDCG@10 and latency over the size of the index."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for name in dict.fromkeys(row["model"] for row in rows):
-        mine = [row for row in rows if row["model"] == name]
-        megabytes = [row["MiB once"] for row in mine]
-        for axes, key in ((left, "nDCG@10"), (right, "median ms")):
-            axes.plot(megabytes, [row[key] for row in mine], marker="o", label=name)
-            for row in mine:
-                axes.annotate(str(row["bits"]), (row["MiB once"], row[key]), textcoords="offset points", xytext=(4, 4))
-    for axes, label in ((left, "nDCG@10"), (right, "median latency of a query, ms")):
-        axes.set(xscale="log", xlabel="index, MiB (bits a residual at the points)", ylabel=label)
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    first = [row for row in rows if row["model"] == rows[0]["model"]]
+    ticks = [row["MiB once"] for row in first]
+    labels = [f"{row['MiB once']:.3g}\n{row['bits']}" for row in first]
+    for axes, key, label in zip(
+        panels, ("nDCG@10", "median ms"), ("nDCG@10", "median latency of a query, ms"), strict=True
+    ):
+        for name in dict.fromkeys(row["model"] for row in rows):
+            mine = sorted((row for row in rows if row["model"] == name), key=lambda row: row["MiB once"])
+            axes.plot([row["MiB once"] for row in mine], [row[key] for row in mine], marker="o", label=name)
+        axes.set(xscale="log", xlabel="size of the index, MiB, and bits a residual", ylabel=label)
+        axes.set_xticks(ticks, labels)
+        axes.minorticks_off()
+        axes.set_ylim(bottom=0)
         axes.legend()
     figure.savefig(file, dpi=150)
 
