@@ -1,39 +1,61 @@
 """Whether the engines of ColBERT find under gated queries what exact search finds.
 
-Overlap@10 with exact search, over the same sentences and queries, once with the queries as the gate leaves them and
-once with all of their tokens brought back to norm 1. The difference is what the gate costs an engine's approximation;
-the aim is at most 1 point. Then what pruning does to scaled queries: gated tokens are scaled up further, and each
-PLAID is given fewer candidates; dividing a query by its largest norm leaves every exact ranking as it is and tells
-whether absolute thresholds matter::
+First overlap@10 with exact search over the same sentences, once with the queries as the gate leaves them and once with
+all of their tokens brought back to norm 1. The difference is what the gate costs an engine's approximation; the aim is
+at most 1 point.
+
+Then what PLAID's pruning does to scaled queries: gated tokens are scaled up to 16 times further while PLAID is given
+ever fewer cells and candidates. fast-plaid has no absolute threshold: it takes the best cells of each query token and
+the best candidates of the query, whatever their scores. Stanford's PLAID also leaves out centroids that score below
+``centroid_score_threshold`` with every query token, a number meant for tokens of norm 1. "divided" queries are divided
+by their largest norm, which leaves the exact ranking as it is and no token longer than 1::
 
     python benchmarks/engines.py --model outputs/reuters/numcolbert-digits-seed1 \
         --benchmark outputs/reuters/data/benchmark --corpus ../shared/data/reuters/train.jsonl.gz --sentences 20000 \
         --cache outputs/engines --output results/engines
 
-The benchmark's sentences come first, those of the corpus fill up. Embeddings are kept in the cache folder. An engine
-that is not installed is left out with a line that says so. Stanford's PLAID compiles C++ code when first used.
+The benchmark's sentences come first, those of the corpus fill up. Embeddings are kept in the cache folder, so a killed
+run does not encode again. An engine that is not installed or fails is left out, and the report says why:
+``pip install "voyager>=2.1,<2.2" qdrant-client scann`` brings all but Stanford's PLAID, which PyLate holds and which
+compiles C++ code when first used.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
+import io
+import math
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from measuring import Row, encode_documents, write
+from rich.progress import track
+from transformers import set_seed
 
 from numcolbert import ColBERT
 from numcolbert.corpus.benchmark import load_benchmark
 from numcolbert.corpus.sentences import read_sentences
 from numcolbert.retrieval import ExactIndex
-from numcolbert.retrieval.engines import build_index, search_index
+from numcolbert.retrieval.engines import build_index, check_voyager, open_index, search_index
 
 K = 10
+FACTORS = (2, 4, 8, 16)
+FAST_PLAID = ((8, 8192), (32, 8192), (16, 8192), (8, 1024), (8, 256), (8, 64), (4, 1024), (2, 1024), (1, 1024), (1, 64))
+"""Cells of a query token and candidates of a query; the first are PyLate's defaults."""
+STANFORD = (
+    *((8, 8192, threshold) for threshold in (0.35, 0)),
+    *((2, 1024, threshold) for threshold in (0.45, 0)),
+    *((1, 256, threshold) for threshold in (0.5, 0.7, 0)),
+)
+"""Cells, candidates and centroid_score_threshold; PyLate's defaults and those of its authors for 100 and 10 results."""
+
 Queries = list[np.ndarray]
 Search = Callable[[Queries], list[list[str]]]
 
@@ -54,87 +76,131 @@ def divided(queries: Queries) -> Queries:
     return [query / np.linalg.norm(query, axis=-1).max() for query in queries]
 
 
-def overlap(found: Sequence[Sequence[str]], exact: Sequence[Sequence[str]]) -> float:
-    return float(np.mean([len(set(a[:K]) & set(b[:K])) / K for a, b in zip(found, exact, strict=True)]))
+def overlaps(found: Sequence[Sequence[str]], exact: Sequence[Sequence[str]]) -> np.ndarray:
+    """Share of the first K of exact search among the first K found, for every query."""
+    return np.array([len(set(a[:K]) & set(b[:K])) / len(b[:K]) for a, b in zip(found, exact, strict=True)])
 
 
-def ids_of(rankings: list[list[tuple[str, float]]]) -> list[list[str]]:
-    return [[name for name, _ in ranking] for ranking in rankings]
+@dataclass
+class Documents:
+    """The sentences, encoded, and what engines are built with."""
+
+    ids: list[str]
+    embeddings: list[np.ndarray]
+    dimensions: int
+    folder: Path
+    nbits: int
+    seed: int
 
 
-def exact_search(documents: list[np.ndarray], ids: list[str]) -> Search:
-    index = ExactIndex(documents)
-    return lambda queries: [[ids[i] for i, _ in ranking] for ranking in index.search(queries, K)]
+def searching(index: object) -> Search:
+    return lambda queries: [[name for name, _ in ranking] for ranking in search_index(index, queries, K)]
 
 
-def fast_plaid(folder: Path, documents: list[np.ndarray], ids: list[str], nbits: int) -> dict[str, Search]:
-    """Search PLAID as this package builds it, with its default candidates and with few."""
-    from pylate import indexes  # noqa: PLC0415
+def plaid(documents: Documents) -> Search:
+    index = build_index(
+        "plaid", documents.folder, "plaid", documents.ids, documents.embeddings, documents.dimensions,
+        nbits=documents.nbits, seed=documents.seed,
+    )  # fmt: skip
+    return searching(index)
 
-    name = f"plaid-{nbits}"
-    index = build_index("plaid", folder, name, ids, documents, documents[0].shape[-1], nbits=nbits)
-    fewer: dict[str, Any] = {
-        f"PLAID (fast-plaid), {nbits} bits, {probes} probes, {full} full scores": indexes.PLAID(
-            str(folder), name, n_ivf_probe=probes, n_full_scores=full, num_threads=1, show_progress=False, device="cpu"
+
+def plaid_pruned(documents: Documents) -> Iterator[tuple[Row, Search]]:
+    """Open the index that is there with ever less to look at."""
+    for cells, candidates in FAST_PLAID:
+        index = open_index(
+            "plaid", documents.folder, "plaid", documents.dimensions, n_ivf_probe=cells, n_full_scores=candidates
         )
-        for probes, full in ((8, 256), (2, 8192), (1, 256))
-    }
-    return {
-        label: lambda queries, index=one: ids_of(search_index(index, queries, K))
-        for label, one in {f"PLAID (fast-plaid), {nbits} bits": index, **fewer}.items()
-    }
+        yield {"PLAID": "fast-plaid", "cells": cells, "candidates": candidates, "threshold": "none"}, searching(index)
 
 
-def stanford_plaid(folder: Path, documents: list[np.ndarray], ids: list[str], nbits: int) -> dict[str, Search]:
-    """Search with the code of PLAID's authors, which prunes centroids below an absolute score."""
+def _stanford(documents: Documents, override: bool, cells: int, candidates: int, threshold: float) -> object:
     from pylate import indexes  # noqa: PLC0415
 
-    searches: dict[str, Search] = {}
-    for threshold in (0.35, 0.5, 0.7):
-        index = indexes.PLAID(
-            str(folder), f"stanford-{nbits}", override=not searches, use_fast=False, nbits=nbits, ncells=8,
-            embedding_size=documents[0].shape[-1], centroid_score_threshold=threshold, ndocs=8192,
+    # The extensions are compiled in a folder of their own: a killed compiler leaves a lock that stops all later runs.
+    extensions = documents.folder.resolve() / "extensions"
+    os.environ["TORCH_EXTENSIONS_DIR"] = str(extensions)
+    for lock in extensions.glob("*/lock"):
+        lock.unlink()
+    with contextlib.redirect_stdout(io.StringIO()):  # it tells much
+        return indexes.PLAID(
+            str(documents.folder), "stanford", override=override, use_fast=False, nbits=documents.nbits, ncells=cells,
+            embedding_size=documents.dimensions, centroid_score_threshold=threshold, ndocs=candidates,
         )  # fmt: skip
-        if not searches:
-            index.add_documents(documents_ids=ids, documents_embeddings=documents)
-        searches[f"PLAID (Stanford), {nbits} bits, centroid_score_threshold {threshold}"] = (
-            lambda queries, index=index: ids_of(search_index(index, queries, K))
-        )
-    return searches
 
 
-def voyager(folder: Path, documents: list[np.ndarray], ids: list[str], _: int) -> dict[str, Search]:
-    index = build_index("voyager", folder, "voyager", ids, documents, documents[0].shape[-1])
-    return {"Voyager": lambda queries: ids_of(search_index(index, queries, K))}
+def stanford(documents: Documents) -> Search:
+    """Search with the code of PLAID's authors."""
+    index = _stanford(documents, True, *STANFORD[0])
+    index.add_documents(documents_ids=documents.ids, documents_embeddings=documents.embeddings)  # type: ignore[attr-defined]
+    return searching(index)
 
 
-def scann(folder: Path, documents: list[np.ndarray], ids: list[str], _: int) -> dict[str, Search]:
+def stanford_pruned(documents: Documents) -> Iterator[tuple[Row, Search]]:
+    for cells, candidates, threshold in STANFORD:
+        index = _stanford(documents, False, cells, candidates, threshold)
+        row = {"PLAID": "Stanford", "cells": cells, "candidates": candidates, "threshold": threshold or "none"}
+        yield row, searching(index)
+
+
+def voyager(documents: Documents) -> Search:
+    check_voyager()
+    index = build_index(
+        "voyager", documents.folder, "voyager", documents.ids, documents.embeddings, documents.dimensions
+    )
+    return searching(index)
+
+
+def scann(documents: Documents) -> Search:
     from pylate import indexes  # noqa: PLC0415
 
-    index = indexes.ScaNN(str(folder), "scann", override=True, embedding_size=documents[0].shape[-1])
-    index.add_documents(documents_ids=ids, documents_embeddings=documents)
-    return {"ScaNN": lambda queries: ids_of(search_index(index, queries, K))}
+    index = indexes.ScaNN(index_folder=str(documents.folder), index_name="scann", override=True,
+                          embedding_size=documents.dimensions)  # fmt: skip
+    index.add_documents(documents_ids=documents.ids, documents_embeddings=documents.embeddings)
+    return searching(index)
 
 
-def qdrant(_folder: Path, documents: list[np.ndarray], ids: list[str], _: int) -> dict[str, Search]:
+def qdrant(documents: Documents) -> Search:
     """Search in Qdrant's local mode: exact, and slow, as it scores every document in Python."""
     from qdrant_client import QdrantClient  # noqa: PLC0415
 
     from numcolbert.retrieval.qdrant import QdrantIndex  # noqa: PLC0415
 
-    index = QdrantIndex(QdrantClient(":memory:"), "sentences", documents[0].shape[-1])
-    index.add_documents(ids, documents)
-    return {"Qdrant, local mode": lambda queries: ids_of(search_index(index, queries, K))}
+    index = QdrantIndex(QdrantClient(":memory:"), "sentences", documents.dimensions)
+    index.add_documents(documents.ids, documents.embeddings)
+    return searching(index)
 
 
-ENGINES = {
-    "plaid": fast_plaid,
-    "stanford": stanford_plaid,
-    "voyager": voyager,
-    "scann": scann,
-    "qdrant": qdrant,
+ENGINES: dict[str, tuple[str, Callable[[Documents], Search]]] = {
+    "plaid": ("PLAID (fast-plaid)", plaid),
+    "stanford": ("PLAID (Stanford)", stanford),
+    "voyager": ("Voyager", voyager),
+    "scann": ("ScaNN", scann),
+    "qdrant": ("Qdrant, local mode", qdrant),
 }
-NEEDS = {"voyager": "voyager", "scann": "scann", "qdrant": "qdrant_client"}
+PRUNED = {"plaid": plaid_pruned, "stanford": stanford_pruned}
+MODULES = {"voyager": "voyager", "scann": "scann", "qdrant": "qdrant_client"}
+
+
+def compare(label: str, search: Search, queries: dict[str, Queries], expected: dict[str, list[list[str]]]) -> Row:
+    """Overlap under gated and ungated queries, what the gate costs with its standard error, and the time."""
+    found, milliseconds = {}, {}
+    for variant in ("ungated", "gated"):
+        start = time.perf_counter()
+        found[variant] = overlaps(search(queries[variant]), expected[variant])
+        milliseconds[variant] = 1000 * (time.perf_counter() - start) / len(queries[variant])
+    cost = 100 * (found["ungated"] - found["gated"])
+    return {
+        "engine": label,
+        "queries": len(cost),
+        "ungated": float(found["ungated"].mean()),
+        "gated": float(found["gated"].mean()),
+        "cost, points": float(cost.mean()),
+        "standard error": float(cost.std(ddof=1) / math.sqrt(len(cost))),
+        "at most 1": "yes" if cost.mean() <= 1 else "NO",
+        "ms ungated": milliseconds["ungated"],
+        "ms gated": milliseconds["gated"],
+    }
 
 
 def main() -> None:
@@ -143,68 +209,107 @@ def main() -> None:
     )
     parser.add_argument("--model", required=True, help="folder or Hub id of a trained NumColBERT")
     parser.add_argument("--benchmark", required=True, help="benchmark with the queries and the first sentences")
-    parser.add_argument("--corpus", help="further sentences: .txt, .jsonl or .jsonl.gz")
-    parser.add_argument("--sentences", type=int, default=20_000, help="sentences to search")
-    parser.add_argument("--queries", type=int, default=300, help="queries to ask")
+    parser.add_argument("--corpus", nargs="+", default=[], help="further sentences: .txt, .jsonl or .jsonl.gz")
+    parser.add_argument("--sentences", type=int, default=20_000, help="sentences to search (default: 20000)")
+    parser.add_argument("--queries", type=int, default=300, help="queries to ask every engine (default: 300)")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), help="engines to compare")
-    parser.add_argument("--nbits", type=int, default=4, help="bits of a residual in PLAID")
-    parser.add_argument("--qdrant-queries", type=int, default=50, help="queries for Qdrant's local mode, which is slow")
-    parser.add_argument("--threads", type=int, default=2, help="threads of torch")
+    parser.add_argument("--nbits", type=int, default=4, help="bits of a residual in PLAID (default: 4)")
+    parser.add_argument("--qdrant-queries", type=int, default=50, help="queries for Qdrant's local mode (default: 50)")
+    parser.add_argument("--sweep-queries", type=int, default=100,
+                        help="queries for the study of pruning; 0 leaves it out (default: 100)")  # fmt: skip
+    parser.add_argument("--threads", type=int, default=2, help="threads of torch (default: 2)")
+    parser.add_argument("--seed", type=int, default=42, help="seed of PLAID's k-means (default: 42)")
     parser.add_argument("--cache", type=Path, required=True, help="folder for embeddings and indexes")
-    parser.add_argument("--output", type=Path, help="folder for table and figures as JSON and Markdown")
+    parser.add_argument("--output", type=Path, help="folder for tables and figures as JSON and Markdown")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    set_seed(options.seed)
 
     benchmark = load_benchmark(options.benchmark)
     texts = list(benchmark.corpus["text"])
-    if options.corpus:
-        texts += list(read_sentences(options.corpus)["text"][: max(0, options.sentences - len(texts))])
+    for corpus in options.corpus:
+        if len(texts) < options.sentences:
+            texts += list(read_sentences(corpus)["text"][: options.sentences - len(texts)])
     texts = texts[: options.sentences]
-    ids = [f"s{number}" for number in range(len(texts))]
+    if len(texts) < options.sentences:
+        print(f"There are {len(texts):,} sentences in all; name further ones with --corpus.")
     model = ColBERT.from_pretrained(options.model, device="cpu")
     gated = model.encode(list(benchmark.queries["text"])[: options.queries], is_query=True, show_progress_bar=False)
-    documents = encode_documents(model, texts, options.cache / f"documents-{Path(options.model).name}")
-    variants = {
-        "gated": gated,
-        "ungated": unit_norm(gated),
-        "divided": divided(gated),
-        **{f"gate x{factor}": scaled(gated, factor) for factor in (2, 4, 8)},
-    }
-    exact = exact_search(documents, ids)
-    expected = {name: exact(queries) for name, queries in variants.items()}
-
-    rows: list[Row] = []
-    notes: list[str] = []
-    for engine in options.engines:
-        if engine in NEEDS and importlib.util.find_spec(NEEDS[engine]) is None:
-            notes.append(f"{engine} is not installed")
-            continue
-        asked = options.qdrant_queries if engine == "qdrant" else len(gated)
-        start = time.perf_counter()
-        searches = ENGINES[engine](options.cache / "indexes", documents, ids, options.nbits)
-        print(f"{engine}: built in {time.perf_counter() - start:.0f} s", flush=True)
-        for label, search in searches.items():
-            start = time.perf_counter()
-            found = {
-                name: overlap(search(queries[:asked]), expected[name][:asked])
-                for name, queries in variants.items()
-                if engine != "qdrant" or name in ("gated", "ungated")
-            }
-            print(f"{label}: {found}, {time.perf_counter() - start:.0f} s", flush=True)
-            cost = 100 * (found["ungated"] - found["gated"])
-            rows.append({"engine": label, "queries": asked, **{v: found.get(v, "") for v in variants}, "points": cost})
     norms = np.concatenate([np.linalg.norm(query, axis=-1) for query in gated])
     open_gates = norms[abs(norms - 1) > 1e-3]
+    if len(open_gates) == 0:
+        parser.error(f"{options.model} gates no token of these queries: give a trained model")
+    embeddings = encode_documents(model, texts, options.cache / "documents")
+    ids = [f"s{number}" for number in range(len(texts))]
+    documents = Documents(
+        ids, embeddings, embeddings[0].shape[-1], options.cache / "indexes", options.nbits, options.seed
+    )
+    index = ExactIndex(embeddings)
+    variants = {"ungated": unit_norm(gated), "gated": gated, "divided": divided(gated)}
+    variants |= {f"x{factor}": scaled(gated, factor) for factor in FACTORS}
+    variants[f"x{FACTORS[-1]} divided"] = divided(variants[f"x{FACTORS[-1]}"])
+    swept = {name: queries[: options.sweep_queries] for name, queries in variants.items()}
+    needed = {**swept, "ungated": variants["ungated"], "gated": gated}
+    expected = {
+        name: [[ids[position] for position, _ in ranking] for ranking in index.search(needed[name], K)]
+        for name in track(needed, description="Exact search")
+    }
+
+    rows: list[Row] = []
+    pruning: list[Row] = []
+    left_out: list[str] = []
+    for engine in options.engines:
+        label, build = ENGINES[engine]
+        if engine in MODULES and importlib.util.find_spec(MODULES[engine]) is None:
+            left_out.append(f"{label}: {MODULES[engine]} is not installed")
+            continue
+        asked = options.qdrant_queries if engine == "qdrant" else options.queries
+        start = time.perf_counter()
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                search = build(documents)
+        except Exception as error:  # an engine that fails here should not cost the others their figures
+            left_out.append(f"{label}: {type(error).__name__}: {str(error).strip().splitlines()[0]}")
+            print(left_out[-1], flush=True)
+            continue
+        print(f"{label}: built in {time.perf_counter() - start:.0f} s", flush=True)
+        with contextlib.redirect_stdout(io.StringIO()):
+            search(gated[:1])  # whatever is loaded or compiled late
+            row = compare(
+                label, search, {k: variants[k][:asked] for k in ("ungated", "gated")},
+                {k: expected[k][:asked] for k in ("ungated", "gated")},
+            )  # fmt: skip
+        rows.append(row)
+        print(row, flush=True)
+        if engine not in PRUNED or options.sweep_queries == 0:
+            continue
+        for settings, pruned in PRUNED[engine](documents):
+            start = time.perf_counter()
+            with contextlib.redirect_stdout(io.StringIO()):
+                found = {
+                    name: overlaps(pruned(queries), expected[name][: len(queries)]) for name, queries in swept.items()
+                }
+            spent = 1000 * (time.perf_counter() - start) / sum(map(len, swept.values()))
+            pruning.append({**settings, **{name: float(f.mean()) for name, f in found.items()}, "ms a query": spent})
+            print(pruning[-1], flush=True)
+    if not rows:
+        parser.error(f"no engine could be measured: {'; '.join(left_out)}")
+    tables = {f"Overlap@10 with exact search over {len(texts):,} sentences": rows}
+    if pruning:
+        tables[f"Overlap@10 as gated tokens grow and PLAID sees less, {len(swept['gated'])} queries"] = pruning
     write(
         options.output,
         "engines",
         "Engines under gated queries",
-        {f"Overlap@10 with exact search over {len(texts):,} sentences; points = what the gate costs": rows},
+        tables,
         sentences=len(texts),
+        tokens=sum(map(len, embeddings)),
         queries=len(gated),
-        gates=f"{len(open_gates) / len(gated):.1f} open a query, median {np.median(open_gates):.2f}, largest "
-        f"{open_gates.max():.2f}",
-        left_out="; ".join(notes) or "nothing",
+        bits=options.nbits,
+        seed=options.seed,
+        gates=f"{len(open_gates) / len(gated):.1f} open a query, norms {open_gates.min():.2f} to "
+        f"{open_gates.max():.2f}, median {np.median(open_gates):.2f}",
+        left_out="; ".join(left_out) or "nothing",
     )
 
 

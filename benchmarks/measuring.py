@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import resource
 import statistics
@@ -19,6 +20,7 @@ from rich.table import Table
 
 from numcolbert import ColBERT
 from numcolbert.evaluation.report import machine, versions
+from numcolbert.retrieval.index_folder import fingerprint
 
 Row = dict[str, Any]
 CHUNK = 1000
@@ -70,12 +72,17 @@ def in_fresh_process(arguments: Sequence[str]) -> float:
 
 
 def encode_documents(model: ColBERT, texts: Sequence[str], cache: Path) -> list[np.ndarray]:
-    """Encode documents, a file for every thousand; files that are there already are read instead."""
+    """Encode documents, a file for every thousand; what a file holds already is read instead.
+
+    A file is named by its texts and the encoder, so one folder serves any model, corpus and number of texts, and a
+    killed run goes on where it stopped.
+    """
     cache.mkdir(parents=True, exist_ok=True)
+    encoder = fingerprint(model)
     embeddings: list[np.ndarray] = []
     for start in track(range(0, len(texts), CHUNK), description="Encoding documents"):
         part = list(texts[start : start + CHUNK])
-        file = cache / f"{start:09d}-{len(part)}.npz"
+        file = cache / f"{hashlib.sha256(json.dumps([encoder, part]).encode()).hexdigest()[:32]}.npz"
         if not file.exists():
             encoded = model.encode(part, is_query=False, batch_size=16, show_progress_bar=False)
             unfinished = file.with_suffix(".tmp.npz")
@@ -94,7 +101,7 @@ def show(title: str, rows: Iterable[Row]) -> None:
         table.add_column(column)
     for row in rows:
         table.add_row(*map(_cell, row.values()))
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def write(output: Path | None, name: str, title: str, tables: dict[str, list[Row]], **facts: Any) -> None:

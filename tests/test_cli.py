@@ -14,6 +14,7 @@ from rich.console import Console
 
 from numcolbert import ColBERT, cli
 from numcolbert.evaluation.search import check_index
+from numcolbert.retrieval import index_folder
 from numcolbert.retrieval.exact import ExactIndex
 from numcolbert.retrieval.index_folder import Manifest, OpenIndex, fingerprint, read_entries
 
@@ -113,6 +114,19 @@ def test_an_index_finds_what_exact_search_finds(engine, work, indexes, model):
     if engine == "qdrant":  # scores everything; Voyager may miss candidates
         assert [hit.id for hit in found] == [name for name, _, _ in expected[:20]]
     assert [hit.id for hit in found[:3]] == [name for name, _, _ in expected[:3]]
+
+
+@pytest.mark.parametrize("engine", ["plaid", "voyager"])
+def test_an_open_index_loads_its_engine_once(engine, indexes, monkeypatch):
+    require(engine)
+    opened = []
+    original = index_folder.open_index
+    monkeypatch.setattr(
+        index_folder, "open_index", lambda *args, **kwargs: opened.append(1) or original(*args, **kwargs)
+    )
+    found = OpenIndex(indexes(engine))
+    assert found.search(QUERY, k=3) == found.search(QUERY, k=3)
+    assert len(opened) == 1
 
 
 def test_what_a_finished_folder_holds(indexes, work):

@@ -90,8 +90,26 @@ def build_index(
     return index
 
 
-def open_index(engine: PylateEngine, folder: str | Path, name: str, dimensions: int, *, device: str = "cpu") -> Any:
+def open_index(
+    engine: PylateEngine,
+    folder: str | Path,
+    name: str,
+    dimensions: int,
+    *,
+    n_ivf_probe: int = 8,
+    n_full_scores: int = 8192,
+    device: str = "cpu",
+) -> Any:
     """Open an index of PyLate for search.
+
+    What a search costs depends on the machine. PLAID computes in float16, for which most CPUs have no arithmetic:
+    there nearly all of a query's time goes into the ``n_full_scores / 4`` documents that it scores in full.
+    The threads of torch share that work for each query. Of more than ten queries at once PLAID searches several side by
+    side, a thread for every ten and no more than there are cores; a single query starts none. PyLate alone would search
+    on every GPU it sees; here the device is named. It would also read its pickles of document ids again at every
+    search; here they are kept until the files change. Voyager builds its graph on all cores, in an order that differs
+    from run to run: of the two only PLAID gives the same files for the same seed, on one CPU with one number of
+    threads.
 
     Parameters
     ----------
@@ -101,6 +119,11 @@ def open_index(engine: PylateEngine, folder: str | Path, name: str, dimensions: 
         The index lies in ``folder/name``.
     dimensions
         Dimensions of the embeddings.
+    n_ivf_probe
+        Cells that PLAID looks into for each query token.
+    n_full_scores
+        Candidates that PLAID keeps after scoring by centroids alone; it scores a quarter of them in full and can
+        return no more than those. The default is PyLate's.
     device
         Where PLAID computes.
 
@@ -114,13 +137,54 @@ def open_index(engine: PylateEngine, folder: str | Path, name: str, dimensions: 
     ValueError
         If one of its files could run code: PyLate keeps document ids as pickles.
     """
-    for mapping in sorted(Path(folder, name).glob("*.pkl")):
-        with mapping.open("rb") as file:
-            try:
-                _PlainData(file).load()
-            except pickle.UnpicklingError as error:
-                raise ValueError(f"{mapping} holds more than document ids ({error}): build the index again.") from error
-    return _pylate_index(engine, folder, name, override=False, dimensions=dimensions, device=device)
+    mappings = {path.name: _Mapping(path) for path in sorted(Path(folder, name).glob("*.pkl"))}
+    for mapping in mappings.values():
+        mapping()
+    index = _pylate_index(
+        engine, folder, name, override=False, dimensions=dimensions, device=device, n_ivf_probe=n_ivf_probe,
+        n_full_scores=n_full_scores,
+    )  # fmt: skip
+    reader = index._index if engine == "plaid" else index
+    for method, file in _READERS[engine].items():
+        if file in mappings:
+            setattr(reader, method, mappings[file])
+    return index
+
+
+_READERS = {
+    "plaid": {
+        "_load_documents_ids_to_plaid_ids": "documents_ids_to_plaid_ids.pkl",
+        "_load_plaid_ids_to_documents_ids": "plaid_ids_to_documents_ids.pkl",
+    },
+    "voyager": {
+        "_load_documents_ids_to_embeddings": "document_ids_to_embeddings.pkl",
+        "_load_embeddings_to_documents_ids": "embeddings_to_documents_ids.pkl",
+    },
+}
+"""PyLate's methods that read a pickle at every search, and the pickles."""
+
+
+class _Mapping:
+    """Document ids of an index, read without running code and kept until their file changes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.content: dict[Any, Any] = {}
+        self.stamp: tuple[int, int] | None = None
+
+    def __call__(self) -> dict[Any, Any]:
+        status = self.path.stat()
+        stamp = (status.st_mtime_ns, status.st_size)
+        if stamp != self.stamp:
+            with self.path.open("rb") as file:
+                try:
+                    self.content = _PlainData(file).load()
+                except pickle.UnpicklingError as error:
+                    raise ValueError(
+                        f"{self.path} holds more than document ids ({error}): build the index again."
+                    ) from error
+            self.stamp = stamp
+        return self.content
 
 
 class _PlainData(pickle.Unpickler):
@@ -173,6 +237,7 @@ def _pylate_index(
     seed: int = 42,
     device: str = "cpu",
     show_progress: bool = False,
+    **search_options: int,
 ) -> Any:
     from pylate import indexes  # noqa: PLC0415  (seconds to import)
 
@@ -183,8 +248,7 @@ def _pylate_index(
         **where,
         nbits=nbits,
         seed=seed,
-        # Worker threads made a search of 50 queries no faster on two cores.
-        num_threads=1,
         show_progress=show_progress,
         device=device,
+        **search_options,
     )

@@ -14,6 +14,7 @@ counts for nothing, and the next run goes on with the first shard that is missin
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib.util
 import itertools
@@ -587,10 +588,16 @@ class OpenIndex:
             with _open_qdrant(self.folder, manifest) as index:
                 (ranking,) = search_index(index, queries, k)
         else:
-            index = open_index(manifest.engine, self.folder, manifest.engine, manifest.dimensions, device=device)
-            (ranking,) = search_index(index, queries, k, device=device)
+            (ranking,) = search_index(self._index, queries, k, device=device)
         texts = self._texts([name for name, _ in ranking])
         return [Hit(name, texts[name], score) for name, score in ranking]
+
+    @functools.cached_property
+    def _index(self) -> Any:
+        """PLAID or Voyager, opened at the first search: loading takes longer than a search."""
+        engine = self.manifest.engine
+        assert engine != "qdrant"
+        return open_index(engine, self.folder, engine, self.manifest.dimensions, device=str(self.model.device))
 
     def _texts(self, ids: list[str]) -> dict[str, str]:
         shards = pads.dataset(str(self.folder / "shards"), format="parquet")

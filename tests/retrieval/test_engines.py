@@ -89,6 +89,49 @@ def test_an_index_is_that_of_a_plain_colbert_byte_for_byte(engine, tmp_path, tin
     assert differing == []
 
 
+@pytest.mark.parametrize("engine", ["plaid", "voyager"])
+def test_ids_are_read_when_they_change_and_not_at_every_search(
+    engine, tmp_path, rng, make_texts, make_queries, monkeypatch
+):
+    documents, (query,) = make_texts(rng, 30, 8), make_queries(rng, 1)
+    build_index(engine, tmp_path, "i", [f"a{n}" for n in range(30)], documents, 16)
+    index = open_index(engine, tmp_path, "i", 16)
+    before = search_index(index, [query], 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(pickle, "load", None)
+        assert search_index(index, [query], 5) == before
+
+    def new(value):
+        return f"new {value}" if isinstance(value, str) else value
+
+    for file in (tmp_path / "i").glob("*.pkl"):
+        ids = pickle.loads(file.read_bytes())
+        renamed = {new(key): new(value) for key, value in ids.items()}
+        file.write_bytes(pickle.dumps(renamed))
+    after = search_index(index, [query], 5)
+    assert after == [[(f"new {name}", score) for name, score in before[0]]]
+
+
+@pytest.mark.parametrize("engine", ["plaid", "voyager"])
+def test_many_queries_find_what_each_finds_alone(engine, tmp_path, rng, make_texts, make_queries, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)  # PLAID then searches on two threads
+    build_index(engine, tmp_path, "i", [str(n) for n in range(60)], make_texts(rng, 60, 8), 16)
+    index = open_index(engine, tmp_path, "i", 16)
+    queries = make_queries(rng, 25)
+    alone = [search_index(index, [query], 5)[0] for query in queries]
+    for together, one in zip(search_index(index, queries, 5), alone, strict=True):
+        assert [name for name, _ in together] == [name for name, _ in one]
+        assert [score for _, score in together] == pytest.approx([score for _, score in one], rel=1e-5)
+
+
+def test_plaid_returns_no_more_than_it_scores_in_full(tmp_path, rng, make_texts, make_queries):
+    build_index("plaid", tmp_path, "p", [str(n) for n in range(60)], make_texts(rng, 60, 8), 16)
+    (query,) = make_queries(rng, 1)
+    few = open_index("plaid", tmp_path, "p", 16, n_full_scores=20, n_ivf_probe=16)
+    assert len(search_index(few, [query], 10)[0]) == 5
+    assert len(search_index(open_index("plaid", tmp_path, "p", 16), [query], 10)[0]) == 10
+
+
 class Code:
     def __init__(self, file):
         self.file = file
