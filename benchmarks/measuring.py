@@ -17,10 +17,12 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from torch import Tensor
 
 from numcolbert import ColBERT
 from numcolbert.evaluation.report import machine, versions
 from numcolbert.retrieval.index_folder import fingerprint
+from numcolbert.training import NumericalCollator
 
 Row = dict[str, Any]
 CHUNK = 1000
@@ -69,6 +71,15 @@ def in_fresh_process(arguments: Sequence[str]) -> float:
     if finished.returncode:
         raise RuntimeError(f"{' '.join(arguments)} failed:\n{finished.stderr[-2000:]}")
     return float(finished.stdout.split()[-1])
+
+
+def features_of(model: ColBERT, rows: list[dict[str, Any]]) -> list[dict[str, Tensor]]:
+    """Collate triplets as the trainer does: features of queries, positives and negatives."""
+    batch = NumericalCollator(model)(rows)
+    return [
+        {key[len(column) + 1 :]: value for key, value in batch.items() if key.startswith(column + "_")}
+        for column in ("query", "positive", "negative")
+    ]
 
 
 def encode_documents(model: ColBERT, texts: Sequence[str], cache: Path) -> list[np.ndarray]:

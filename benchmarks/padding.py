@@ -18,13 +18,12 @@ from pathlib import Path
 
 import torch
 from datasets import Dataset
-from measuring import Row, write
+from measuring import Row, features_of, write
 from sentence_transformers.sampler import DefaultBatchSampler
 from torch.utils.data import RandomSampler
 
 from numcolbert import ColBERT
 from numcolbert.losses import NumColBERTLoss
-from numcolbert.training import NumericalCollator
 from numcolbert.training.batching import LengthBucketedBatchSampler, PairBatchSampler
 
 PASS = 16
@@ -73,7 +72,6 @@ def main() -> None:
         device="cpu",
     )  # fmt: skip
     model.train()
-    collator = NumericalCollator(model)
     losses = {
         by_length: NumColBERTLoss(
             model, temperature=1.0, positive_set=None, contrastive_weight=0, detection_weight=0, property_weight=0,
@@ -90,12 +88,8 @@ def main() -> None:
     plans = [("random", False, options.document_length)]
     plans += [(batching, by_length, None) for batching in ("random", "length", "pair") for by_length in (False, True)]
 
-    def features_of(plan: tuple[str, bool, int | None], rows: list[int]) -> list[dict[str, torch.Tensor]]:
-        batch = collator(triplets.select(rows).to_list())
-        features = [
-            {key[len(column) + 1 :]: value for key, value in batch.items() if key.startswith(column + "_")}
-            for column in ("query", "positive", "negative")
-        ]
+    def padded(plan: tuple[str, bool, int | None], rows: list[int]) -> list[dict[str, torch.Tensor]]:
+        features = features_of(model, triplets.select(rows).to_list())
         for part in features[1:] if plan[2] else []:
             for key in ("input_ids", "attention_mask", "token_type_ids"):
                 if key in part:
@@ -109,7 +103,7 @@ def main() -> None:
     for number in range(options.steps + 1):
         for plan in plans:
             epoch = epochs[plan]
-            features = features_of(plan, epoch[number * (len(epoch) - 1) // options.steps])
+            features = padded(plan, epoch[number * (len(epoch) - 1) // options.steps])
             start = time.process_time()
             losses[plan[1]](features)["retrieval"].backward()
             model.zero_grad()

@@ -16,11 +16,10 @@ from pathlib import Path
 import pylate.losses
 import torch
 from datasets import Dataset
-from measuring import in_fresh_process, peak_memory, ratio, side_by_side, write
+from measuring import features_of, in_fresh_process, peak_memory, ratio, side_by_side, write
 
 from numcolbert import ColBERT
 from numcolbert.losses import CachedNumColBERTLoss, NumColBERTLoss
-from numcolbert.training import NumericalCollator
 
 OURS, OURS_BY_LENGTH, CACHED, PEER = (
     "NumColBERTLoss",
@@ -45,11 +44,7 @@ def step_of(side: str, triplets: str, batch_size: int, base_model: str) -> Calla
     else:
         loss = NumColBERTLoss(model, temperature=1.0, encoding_batch_size=16 if side == OURS_BY_LENGTH else None)
     optimizer = torch.optim.AdamW((p for p in loss.parameters() if p.requires_grad), lr=1e-6)
-    batch = NumericalCollator(model)(Dataset.from_parquet(triplets).select(range(batch_size)).to_list())
-    features = [
-        {key[len(column) + 1 :]: value for key, value in batch.items() if key.startswith(column + "_")}
-        for column in ("query", "positive", "negative")
-    ]
+    features = features_of(model, Dataset.from_parquet(triplets).select(range(batch_size)).to_list())
     if side == PEER:
         features = [{k: f[k] for k in ("input_ids", "attention_mask", "token_type_ids") if k in f} for f in features]
 

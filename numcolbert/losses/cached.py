@@ -99,9 +99,9 @@ class CachedNumColBERTLoss(NumColBERTLoss):
         states: list[RandContext] = []
         cached: list[Features] = []
         with torch.no_grad():
-            for tokens in passes:
+            for number, tokens in enumerate(passes):
                 states.append(RandContext(tokens["input_ids"]))
-                cached.append(self._encode(tokens))
+                cached.append(self._encode(tokens, is_query=number < len(query_passes)))
         training = torch.is_grad_enabled()
         if training:
             cached = [{key: value.requires_grad_() for key, value in outputs.items()} for outputs in cached]
@@ -141,7 +141,7 @@ class CachedNumColBERTLoss(NumColBERTLoss):
                 for number in reversed(range(len(passes))):
                     with nullcontext() if number == 0 else no_sync():
                         with states[number]:
-                            outputs = self._encode(passes[number])
+                            outputs = self._encode(passes[number], is_query=number < len(query_passes))
                         _hand_over([(outputs[key], gradient) for key, gradient in wanted[number].items()], factor)
                 _hand_over(head_gradients, factor)
 
@@ -150,18 +150,19 @@ class CachedNumColBERTLoss(NumColBERTLoss):
         return result
 
     def _query_passes(self, features: Features) -> list[Features]:
-        inputs = {key: value for key, value in features.items() if key in ENCODER_INPUTS}
-        if self._colbert.numerical_gate is not None and self.gate_selection == "gold" and "quantity_mask" in features:
-            inputs["gate_mask"] = features["quantity_mask"]
-        parts = {key: value.split(self.mini_batch_size) for key, value in inputs.items()}
+        kept = (*ENCODER_INPUTS, "quantity_mask")
+        parts = {key: value.split(self.mini_batch_size) for key, value in features.items() if key in kept}
         return [dict(zip(parts, values, strict=True)) for values in zip(*parts.values(), strict=True)]
 
-    def _encode(self, tokens: Features) -> Features:
-        """Encode a mini-batch; of a gated query, all that the objective reads."""
-        outputs = self.model(dict(tokens))
-        if "ungated_embeddings" in outputs:
-            return {key: outputs[key] for key in QUERY_OUTPUTS}
-        return {"token_embeddings": torch.nn.functional.normalize(outputs["token_embeddings"].float(), p=2, dim=-1)}
+    def _encode(self, tokens: Features, is_query: bool) -> Features:
+        """Encode a mini-batch as the plain loss does; of a gated query, all that the objective reads."""
+        tokens = dict(tokens)  # the modules add their outputs
+        if not is_query:
+            return {"token_embeddings": self._encode_pass(tokens)}
+        output, queries, _ = self._encode_queries(tokens)
+        if self._colbert.numerical_gate is None:
+            return {"token_embeddings": queries}
+        return {key: output[key] for key in QUERY_OUTPUTS}
 
 
 def _hand_over(targets: Sequence[tuple[Tensor, Tensor | None]], factor: Tensor) -> None:

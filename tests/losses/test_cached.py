@@ -5,17 +5,9 @@ import torch
 
 from numcolbert import ColBERT
 from numcolbert.losses import CachedNumColBERTLoss, NumColBERTLoss
-from numcolbert.training import NumericalCollator
+from tests.losses.features import features_of
 
 ALL = {"contrastive_weight": 1.0, "detection_weight": 1.0, "property_weight": 1.0, "document_property_weight": 1.0}
-
-
-def features_of(model: ColBERT, rows: list[dict]) -> list[dict[str, torch.Tensor]]:
-    batch = NumericalCollator(model)(rows)
-    return [
-        {key[len(column) + 1 :]: value for key, value in batch.items() if key.startswith(column + "_")}
-        for column in ("query", "positive", "negative")
-    ]
 
 
 def step(loss: NumColBERTLoss, rows: list[dict], factor: float = 1.0) -> tuple[dict[str, float], dict]:

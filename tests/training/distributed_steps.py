@@ -7,12 +7,10 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from conftest import triplet
-
 from numcolbert import ColBERT
 from numcolbert.losses import CachedNumColBERTLoss, NumColBERTLoss
-from numcolbert.training import NumericalCollator
+from tests.conftest import triplet
+from tests.losses.features import features_of
 
 
 def rows(step: int) -> list[dict]:
@@ -59,16 +57,10 @@ def main() -> None:
     if world == 1:
         torch.manual_seed(100)
     optimizer = torch.optim.SGD([p for p in loss.parameters() if p.requires_grad], lr=0.05)
-    collator = NumericalCollator(model)
     loss.model = DistributedDataParallel(model, find_unused_parameters=False, broadcast_buffers=False)
     losses: dict[str, list[torch.Tensor]] = {}
     for step in range(steps):
-        batch = collator(rows(step)[rank * 8 // world : (rank + 1) * 8 // world])
-        features = [
-            {key[len(column) + 1 :]: value for key, value in batch.items() if key.startswith(column + "_")}
-            for column in ("query", "positive", "negative")
-        ]
-        components = loss(features)
+        components = loss(features_of(model, rows(step)[rank * 8 // world : (rank + 1) * 8 // world]))
         for name, value in components.items():
             losses.setdefault(name, []).append(value.detach())
         optimizer.zero_grad()
