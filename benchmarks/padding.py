@@ -81,7 +81,7 @@ def main() -> None:
     }  # fmt: skip
 
     def lengths_of(column: str) -> list[int]:
-        tokenized = model.tokenizer(triplets[column], truncation=True, max_length=options.document_length - 1)
+        tokenized = model.tokenizer(list(triplets[column]), truncation=True, max_length=options.document_length - 1)
         return [len(ids) + 1 for ids in tokenized["input_ids"]]  # the prefix token is added later
 
     positives, negatives = lengths_of("positive"), lengths_of("negative")
