@@ -78,6 +78,11 @@ def build_index(
     -------
     pylate.indexes.PLAID or pylate.indexes.Voyager
         The index, ready for search.
+
+    Raises
+    ------
+    ValueError
+        If PLAID finds too few tokens to learn its residuals from (some ten).
     """
     index = _pylate_index(
         engine, folder, name, override=True, dimensions=dimensions, nbits=nbits, seed=seed, device=device,
@@ -86,7 +91,15 @@ def build_index(
     with torch.random.fork_rng(devices=[]):
         # fast-plaid seeds its k-means, and draws the documents for it from the global generator.
         torch.manual_seed(seed)
-        index.add_documents(documents_ids=list(documents_ids), documents_embeddings=list(documents_embeddings))
+        try:
+            index.add_documents(documents_ids=list(documents_ids), documents_embeddings=list(documents_embeddings))
+        except RuntimeError as error:
+            if "Cannot train codec" not in str(error):
+                raise
+            tokens = sum(len(document) for document in documents_embeddings)
+            raise ValueError(
+                f"{tokens} tokens in {len(documents_ids)} documents are too few for PLAID: take voyager or index more"
+            ) from error
     return index
 
 

@@ -140,6 +140,12 @@ class Code:
         return os.mkdir, (self.file,)
 
 
+def test_too_little_for_plaid_is_said_so(tmp_path, rng, make_texts):
+    documents = make_texts(rng, 2, 3)
+    with pytest.raises(ValueError, match=f"{sum(map(len, documents))} tokens in 2 documents are too few for PLAID"):
+        build_index("plaid", tmp_path, "p", ["a", "b"], documents, 16)
+
+
 def test_files_that_could_run_code_are_refused(tmp_path, rng, make_texts):
     build_index("voyager", tmp_path, "v", ["a", "b"], make_texts(rng, 2, 3), 16)
     mapping = tmp_path / "v" / "document_ids_to_embeddings.pkl"
