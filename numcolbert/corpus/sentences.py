@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,15 +132,16 @@ def read_sentences(
     Raises
     ------
     ValueError
-        If the source has no such column, a row is no JSON object or holds no text, or the file is not UTF-8; the
-        message names file and row.
+        If the source cannot be read, as in `read_documents`, or holds no sentence of such a length.
+    FileNotFoundError
+        If there is no such file.
     """
     if split is None:
-        split = not (isinstance(source, str | Path) and Path(source).suffix == ".txt")
+        split = splits(source)
     seen: set[int] = set()
     ids: list[str] = []
     texts: list[str] = []
-    for document, text in _documents(source, text_column, id_column):
+    for document, text in read_documents(source, text_column, id_column):
         parts = split_sentences(text) if split else [_SPACE.sub(" ", _CONTROL.sub(" ", text)).strip()]
         for number, sentence in enumerate(parts):
             if not min_characters <= len(sentence) <= max_characters:
@@ -176,7 +178,48 @@ def _name(source: str | Path | Dataset) -> str:
     return str(source) if isinstance(source, str | Path) else "the data set"
 
 
-def _documents(source: str | Path | Dataset, text_column: str, id_column: str) -> Iterator[tuple[str, str]]:
+def splits(source: str | Path | Dataset) -> bool:
+    """Whether the texts of a corpus are split into sentences by default: all but those of `.txt`, a sentence a line.
+
+    Examples
+    --------
+    >>> splits("news.txt.gz"), splits("news.jsonl.gz")
+    (False, True)
+    """
+    return isinstance(source, Dataset) or not Path(source).name.removesuffix(".gz").endswith(".txt")
+
+
+def read_documents(
+    source: str | Path | Dataset, text_column: str = "text", id_column: str = "id"
+) -> Iterator[tuple[str, str]]:
+    """Stream a corpus as it is written: name and text of each document.
+
+    Parameters
+    ----------
+    source
+        A `.txt` file (each line that is not blank is a document) or `.jsonl`, with or without `.gz`, or a data set.
+    text_column, id_column
+        Columns of text and name, but for `.txt`; rows without a name are named by their number.
+
+    Yields
+    ------
+    tuple of (str, str)
+        Name and text.
+
+    Raises
+    ------
+    ValueError
+        If the source has no such column, a row is no JSON object or holds no text, or the file is not UTF-8 or damaged;
+        the message names file and row.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> from datasets import Dataset
+    >>> list(read_documents(Dataset.from_dict({"text": ["Sales rose."]})))
+    [('0', 'Sales rose.')]
+    """
     if isinstance(source, Dataset):
         if text_column not in source.column_names:
             raise ValueError(
@@ -191,26 +234,33 @@ def _documents(source: str | Path | Dataset, text_column: str, id_column: str) -
     names = path.name.removesuffix(".gz")
     if not names.endswith((".txt", ".jsonl")):
         raise ValueError(f"{path} is neither .txt nor .jsonl (either may end in .gz): convert it to one of them")
+    for number, raw in enumerate(_lines(path), start=1):
+        where = f"line {number} of {path}"
+        try:
+            line = raw.decode("utf-8-sig" if number == 1 else "utf-8")  # Windows begins a file with a mark
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{where} is not UTF-8: convert the file, for example with iconv") from error
+        if not line.strip():
+            continue
+        if names.endswith(".txt"):
+            yield str(number), line
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{where} is not JSON ({error}): each line must be one object") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{where} is not a JSON object: write it as {{{text_column!r}: ...}}")
+        yield _checked(row, where, number, text_column, id_column)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
     opener: Any = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as lines:
-        for number, raw in enumerate(lines, start=1):
-            where = f"line {number} of {path}"
-            try:
-                line = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{where} is not UTF-8: convert the file, for example with iconv") from error
-            if not line.strip():
-                continue
-            if names.endswith(".txt"):
-                yield str(number), line
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"{where} is not JSON ({error}): each line must be one object") from error
-            if not isinstance(row, dict):
-                raise ValueError(f"{where} is not a JSON object: write it as {{{text_column!r}: ...}}")
-            yield _checked(row, where, number, text_column, id_column)
+        try:
+            yield from lines
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path} is a damaged gzip file ({error}): copy or compress it again") from error
 
 
 def _checked(row: dict[str, Any], where: str, number: int, text_column: str, id_column: str) -> tuple[str, str]:
@@ -219,5 +269,9 @@ def _checked(row: dict[str, Any], where: str, number: int, text_column: str, id_
     text = row[text_column]
     if not isinstance(text, str):
         raise ValueError(f"{where} has {text!r} where {text_column!r} must be a string: mend or drop the row")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{where} holds half a character ({error}): mend or drop the row") from error
     identifier = row.get(id_column)
     return (str(number) if identifier is None else str(identifier)), text

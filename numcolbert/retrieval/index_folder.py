@@ -22,7 +22,6 @@ import json
 import logging
 import os
 import shutil
-import zlib
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -39,8 +38,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch import Tensor
 
-from numcolbert.corpus.sentences import _documents as read_documents
-from numcolbert.corpus.sentences import split_sentences
+from numcolbert.corpus.sentences import read_documents, split_sentences, splits
 from numcolbert.corpus.storage import write_json, write_parquet
 from numcolbert.modeling import ColBERT
 from numcolbert.retrieval.engines import build_index, check_voyager, open_index, search_index
@@ -226,19 +224,12 @@ def read_entries(
         If there is no such file.
     """
     if split is None:
-        split = not Path(corpus).name.removesuffix(".gz").endswith(".txt")
-    try:
-        for document, text in read_documents(corpus, text_column, id_column):
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                raise ValueError(f"{document} of {corpus} holds half a character ({error}): mend the row") from error
-            if split:
-                yield from ((f"{document}#{number}", part) for number, part in enumerate(split_sentences(text)))
-            elif sentence := " ".join(text.split()):
-                yield document, sentence
-    except (EOFError, zlib.error) as error:
-        raise ValueError(f"{corpus} is a damaged gzip file ({error}): copy or compress it again") from error
+        split = splits(corpus)
+    for document, text in read_documents(corpus, text_column, id_column):
+        if split:
+            yield from ((f"{document}#{number}", part) for number, part in enumerate(split_sentences(text)))
+        elif sentence := " ".join(text.split()):
+            yield document, sentence
 
 
 def _scan(entries: Iterable[tuple[str, str]], corpus: str | Path, again: Iterable[tuple[str, str]]) -> tuple[int, str]:

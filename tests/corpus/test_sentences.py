@@ -60,6 +60,13 @@ def test_text_file_has_one_sentence_a_line(tmp_path):
     assert corpus["id"] == ["1#0", "3#0"]
 
 
+@pytest.mark.parametrize(("name", "pack"), [("a.txt", bytes), ("a.txt.gz", gzip.compress)])
+def test_a_line_is_a_sentence_compressed_or_not_marked_or_not(tmp_path, name, pack):
+    path = tmp_path / name
+    path.write_bytes(pack("\ufeffNet profit was 5 mln dlrs. It rose.\r\n".encode()))
+    assert read_sentences(path)["text"] == ["Net profit was 5 mln dlrs. It rose."]
+
+
 def test_json_lines_compressed_and_data_sets_give_the_same(tmp_path):
     rows = [
         {"id": f"d{n}", "body": f"The plant makes {n} tonnes a year. Its {n} workers were told so on Monday."}
@@ -103,6 +110,9 @@ def test_length_bounds_duplicates_and_maximum(tmp_path):
         ("a.jsonl", b'{"text": null}\n', r"line 1 of .* has None where 'text' must be a string"),
         ("a.jsonl", b'{"text": NaN}\n', r"line 1 of .* has nan where 'text' must be a string"),
         ("a.txt", b"a\nb\n", r"holds no sentence of 25 to 400 characters"),
+        ("a.jsonl", b'{"text": "half: \\ud800"}\n', r"line 1 of .* holds half a character"),
+        ("a.txt.gz", gzip.compress(b"A sentence of some length.\n" * 99)[:-12], r"is a damaged gzip file"),
+        ("a.jsonl.gz", b'{"text": "not compressed"}\n', r"is a damaged gzip file"),
         ("a.csv", b"text\n", r"is neither \.txt nor \.jsonl"),
     ],
 )
