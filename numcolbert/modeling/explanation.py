@@ -43,6 +43,8 @@ class TokenExplanation:
 class Explanation:
     """A query, token by token, and against a document if one was given; prints as a table.
 
+    The tokens that fill a query up to its length ("[MASK]") share the table's last row unless the gate is open at one.
+
     Attributes
     ----------
     query
@@ -79,18 +81,33 @@ class Explanation:
             table.add_column("document token")
             table.add_column("score", justify="right")
             table.add_column("share", justify="right")
-        for token in self.tokens:
+        for tokens in self._rows():
+            first = tokens[0]
             cells = [
-                token.token,
-                "" if token.probability is None else f"{token.probability:.2f}",
-                f"{token.gate:.2f}",
+                first.token if len(tokens) == 1 else f"{first.token} ×{len(tokens)}",
+                "" if first.probability is None else f"{max(token.probability or 0.0 for token in tokens):.2f}",
+                f"{first.gate:.2f}",
             ]
             if self.document is not None:
-                cells += [token.document_token or "", f"{token.score:.3f}", f"{token.share:.1%}"]
-            table.add_row(*cells, style="bold cyan" if token.gate != 1.0 else None)
+                chosen = {token.document_token for token in tokens}
+                cells += [
+                    (first.document_token or "") if len(chosen) == 1 else f"({len(chosen)} tokens)",
+                    f"{sum(token.score or 0.0 for token in tokens):.3f}",
+                    f"{sum(token.share or 0.0 for token in tokens):.1%}",
+                ]
+            table.add_row(*cells, style="bold cyan" if first.gate != 1.0 else None)
         yield table
         if self.score is not None:
             yield f"score: {self.score:.3f}"
+
+    def _rows(self) -> list[list[TokenExplanation]]:
+        """Tokens a row: one each, but for those that fill up the query."""
+        rows = [[token] for token in self.tokens]
+        kind = [(token.token, token.gate) for token in self.tokens]
+        start = len(kind)
+        while start > 0 and kind[start - 1] == (kind[-1][0], 1.0):
+            start -= 1
+        return rows if len(kind) - start < 3 else [*rows[:start], self.tokens[start:]]
 
     def __str__(self) -> str:
         # Plain text, unwrapped, and without the terminal's colours: for logs, notebooks and model cards.
