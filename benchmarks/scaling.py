@@ -1,23 +1,29 @@
 """How cost grows with the corpus: index size, memory, time to build and time to search, from 10^4 sentences on.
 
 Sentences are simulated: token embeddings of real sentences, encoded once, are drawn again with a little noise, so that
-sizes beyond what can be encoded in an afternoon have the lengths and the clusters of real text. Every engine and size
-runs in a process of its own, whose peak memory counts. A power law is fitted to all sizes but the largest and then
-asked about the largest; points and laws are drawn::
+sizes beyond what can be encoded in an afternoon have the lengths and the clusters of real text. Building and searching
+run in processes of their own, whose peak memory counts, pages of mapped files among it. "grown" PLAID builds its cells
+from the first tenth of the sentences (at most 100,000) and adds the rest to them.
+
+What each engine does is known, so its cost is a sum of known terms (``LAWS``); how much each weighs is fitted to all
+sizes but the largest, which the law has to foretell. Fitted to all sizes, it then says what a shard costs::
 
     python benchmarks/scaling.py --model outputs/reuters/numcolbert-digits-seed1 \
-        --benchmark outputs/reuters/data/benchmark --sizes 10000 30000 100000 --cache outputs/scaling \
-        --output results/scaling --figure docs/scaling.svg
+        --benchmark outputs/reuters/data/benchmark --sizes 10000 30000 100000 300000 1000000 \
+        --limit exact=300000 --limit voyager=300000 --limit "plaid 4 bits=300000" --limit "plaid 2 bits=300000" \
+        --cache outputs/scaling --output results/scaling --figure docs/scaling.svg
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +31,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from measuring import Row, encode_documents, peak_memory, write
+from scipy.optimize import nnls
 
 from numcolbert import ColBERT
 from numcolbert.corpus.benchmark import load_benchmark
@@ -34,9 +41,47 @@ from numcolbert.retrieval.engines import build_index, open_index, search_index
 NOISE = 0.02
 """Standard deviation added to every coordinate: the copies of a token lie some 0.2 apart, like its uses in context."""
 
-ENGINES = ("exact", "plaid 4 bits", "plaid 2 bits", "voyager")
-QUANTITIES = ("build s", "search ms", "index MiB", "peak MiB")
+ENGINES = ("exact", "plaid 4 bits", "plaid 2 bits", "plaid 4 bits grown", "voyager")
+QUANTITIES = ("build s", "search ms", "index MiB", "build MiB", "search MiB")
 DEPTH = 10
+
+
+def cells(tokens: float) -> float:
+    """Cells that fast-plaid makes for so many tokens."""
+    return float(2 ** math.floor(math.log2(16 * math.sqrt(tokens))))
+
+
+Terms = Callable[[float], list[float]]
+PROPORTIONAL: Terms = lambda tokens: [tokens]  # noqa: E731
+WITH_START: Terms = lambda tokens: [1, tokens]  # noqa: E731
+SIZES: dict[str, Terms] = {"index MiB": PROPORTIONAL, "build MiB": WITH_START, "search MiB": WITH_START}
+LAWS: dict[str, dict[str, Terms]] = {
+    "exact": {"build s": PROPORTIONAL, "search ms": PROPORTIONAL, **SIZES},
+    # Every token is compared with every cell; a search compares its tokens with the cells, reads lists that grow as
+    # fast, and scores a fixed number of documents.
+    "plaid": {
+        "build s": lambda tokens: [tokens, tokens * cells(tokens)],
+        "search ms": lambda tokens: [1, math.sqrt(tokens)],
+        **SIZES,
+    },
+    "plaid grown": {"build s": WITH_START, "search ms": WITH_START, **SIZES},  # the cells stay as they are
+    "voyager": {
+        "build s": lambda tokens: [tokens * math.log2(tokens)],
+        "search ms": lambda tokens: [1, math.log2(tokens)],
+        **SIZES,
+    },
+}
+"""Terms of the number of tokens whose weighted sum a cost is."""
+
+
+def terms_of(engine: str, quantity: str) -> Terms:
+    """Terms of an engine's cost.
+
+    >>> terms_of("plaid 4 bits grown", "build s")(8)
+    [1, 8]
+    """
+    kind = " ".join(word for word in engine.split() if word in ("exact", "plaid", "grown", "voyager"))
+    return LAWS[kind][quantity]
 
 
 def simulate(source: list[np.ndarray], sentences: int, file: Path) -> np.ndarray:
@@ -53,31 +98,43 @@ def simulate(source: list[np.ndarray], sentences: int, file: Path) -> np.ndarray
     return lengths
 
 
-def measure(engine: str, tokens: Path, lengths: np.ndarray, queries: list[np.ndarray], folder: Path) -> Row:
-    """Build one index and ask it one query after the other."""
-    dimensions = queries[0].shape[-1]
-    stored = np.memmap(tokens, dtype=np.float16, mode="r").reshape(-1, dimensions)
-    documents = np.split(stored, np.cumsum(lengths)[:-1])
-    ids = [str(number) for number in range(len(documents))]
+def documents_of(base: Path, dimensions: int) -> list[np.ndarray]:
+    stored = np.memmap(base.with_suffix(".f16"), dtype=np.float16, mode="r").reshape(-1, dimensions)
+    return np.split(stored, np.cumsum(np.load(base.with_suffix(".npy")))[:-1])
+
+
+def measure_building(engine: str, documents: list[np.ndarray], dimensions: int, folder: Path) -> Row:
+    """Build one index; exact search has none, and holds float32 embeddings."""
+    tokens = sum(map(len, documents))
     kind, _, bits = engine.partition(" ")
-    start = time.perf_counter()
-    index: Any
-    if kind == "exact":
-        index = ExactIndex(documents)
-        size = 4 * stored.size
-
-        def search(query: np.ndarray) -> object:
-            return index.search([query], DEPTH)
-    else:
-        options = {"nbits": int(bits.split()[0])} if bits else {}
-        build_index(kind, folder, engine, ids, documents, dimensions, **options)
-        size = sum(file.stat().st_size for file in (folder / engine).rglob("*") if file.is_file())
-    built = time.perf_counter() - start
+    seconds, size = 0.0, 4 * tokens * dimensions
     if kind != "exact":
-        index = open_index(kind, folder, engine, dimensions)
+        ids = [str(number) for number in range(len(documents))]
+        options = {"nbits": int(bits.split()[0])} if bits else {}
+        first = min(len(documents) // 10, 100_000) if engine.endswith("grown") else len(documents)
+        start = time.perf_counter()
+        index = build_index(kind, folder, engine, ids[:first], documents[:first], dimensions, **options)
+        for begin in range(first, len(documents), 100_000):
+            index.add_documents(ids[begin : begin + 100_000], documents[begin : begin + 100_000])
+        seconds = time.perf_counter() - start
+        size = sum(file.stat().st_size for file in (folder / engine).rglob("*") if file.is_file())
+    return {
+        "engine": engine, "sentences": len(documents), "tokens": tokens, "build s": seconds, "build MiB": peak_memory(),
+        "index MiB": size / 2**20, "bytes a token": size / tokens,
+    }  # fmt: skip
 
-        def search(query: np.ndarray) -> object:
-            return search_index(index, [query], DEPTH)
+
+def measure_searching(
+    engine: str, documents: list[np.ndarray], dimensions: int, folder: Path, queries: list[np.ndarray]
+) -> Row:
+    """Ask one query after the other."""
+    kind = engine.partition(" ")[0]
+    start = time.perf_counter()
+    index: Any = ExactIndex(documents) if kind == "exact" else open_index(kind, folder, engine, dimensions)
+    opened = time.perf_counter() - start
+
+    def search(query: np.ndarray) -> object:
+        return index.search([query], DEPTH) if kind == "exact" else search_index(index, [query], DEPTH)
 
     search(queries[0])
     seconds = []
@@ -85,56 +142,71 @@ def measure(engine: str, tokens: Path, lengths: np.ndarray, queries: list[np.nda
         start = time.perf_counter()
         search(query)
         seconds.append(time.perf_counter() - start)
-    return {
-        "engine": engine,
-        "sentences": len(documents),
-        "tokens": int(lengths.sum()),
-        "build s": built,
-        "search ms": 1000 * statistics.median(seconds),
-        "index MiB": size / 2**20,
-        "bytes a token": size / int(lengths.sum()),
-        "peak MiB": peak_memory(),
-    }
+    row: Row = {"search ms": 1000 * statistics.median(seconds), "search MiB": peak_memory()}
+    return row | ({"build s": opened} if kind == "exact" else {})
 
 
-def power_law(rows: list[Row], quantity: str) -> tuple[float, float]:
-    """Fit quantity = factor * sentences ** exponent."""
-    exponent, logarithm = np.polyfit(
-        np.log([row["sentences"] for row in rows]), np.log([row[quantity] for row in rows]), 1
-    )
-    return float(np.exp(logarithm)), float(exponent)
+def fit(rows: list[Row], engine: str, quantity: str) -> np.ndarray:
+    """Weights, none negative, of an engine's terms: least squares of the relative error."""
+    terms = terms_of(engine, quantity)
+    shares = np.array([np.array(terms(row["tokens"])) / row[quantity] for row in rows])
+    scale = shares.max(axis=0)
+    return nnls(shares / scale, np.ones(len(rows)))[0] / scale
 
 
-def laws_of(rows: list[Row]) -> list[Row]:
-    """Fit a law to all sizes of an engine but the largest, and compare it there."""
+def foretold(rows: list[Row]) -> list[Row]:
+    """Fit each engine's laws to all sizes but its largest, and compare them there."""
     laws = []
     for engine in dict.fromkeys(row["engine"] for row in rows):
-        *smaller, largest = sorted((row for row in rows if row["engine"] == engine), key=lambda row: row["sentences"])
-        if len(smaller) < 2:
-            continue
-        for quantity in QUANTITIES:
-            factor, exponent = power_law(smaller, quantity)
-            expected = factor * largest["sentences"] ** exponent
+        *smaller, largest = sorted((row for row in rows if row["engine"] == engine), key=lambda row: row["tokens"])
+        for quantity in QUANTITIES if len(smaller) >= 2 else ():
+            law = float(fit(smaller, engine, quantity) @ terms_of(engine, quantity)(largest["tokens"]))
             laws.append(
-                {"engine": engine, "quantity": quantity, "factor": f"{factor:.3g}", "exponent": exponent,
-                 "at sentences": largest["sentences"], "law": expected, "measured": largest[quantity],
-                 "measured / law": largest[quantity] / expected}
+                {"engine": engine, "quantity": quantity, "sentences": largest["sentences"], "law": law,
+                 "measured": largest[quantity], "measured / law": largest[quantity] / law}
             )  # fmt: skip
     return laws
 
 
-def draw(rows: list[Row], laws: list[Row], file: Path) -> None:
-    figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
-    for axis, quantity in zip(axes.flat, QUANTITIES, strict=True):
+def plan(rows: list[Row], shard: int, totals: tuple[int, ...] = (10**6, 10**7, 10**8, 10**9)) -> list[Row]:
+    """Foretell, by laws fitted to all that was measured, what shards of a size cost and what they add up to."""
+    table = []
+    for engine in dict.fromkeys(row["engine"] for row in rows):
+        mine = [row for row in rows if row["engine"] == engine]
+        if len(mine) < 2:
+            continue
+        tokens = shard * sum(row["tokens"] for row in mine) / sum(row["sentences"] for row in mine)
+        cost = {quantity: float(fit(mine, engine, quantity) @ terms_of(engine, quantity)(tokens))
+                for quantity in QUANTITIES}  # fmt: skip
+        for total in totals:
+            shards = math.ceil(total / shard)
+            table.append(
+                {"sentences": total, "engine": engine, "shards": shards, "index GiB": shards * cost["index MiB"] / 1024,
+                 "a shard: index GiB": cost["index MiB"] / 1024,
+                 "memory to build GiB": cost["build MiB"] / 1024, "to search GiB": cost["search MiB"] / 1024,
+                 "build h": cost["build s"] / 3600, "search ms": cost["search ms"],
+                 "all shards: build h": shards * cost["build s"] / 3600}
+            )  # fmt: skip
+    return sorted(table, key=lambda row: row["sentences"])
+
+
+def draw(rows: list[Row], file: Path) -> None:
+    """Draw what was measured and the laws fitted to all sizes but the largest."""
+    figure, axes = plt.subplots(2, 3, figsize=(13, 7), layout="constrained")
+    for axis, quantity in zip(axes.flat, QUANTITIES, strict=False):
         for number, engine in enumerate(dict.fromkeys(row["engine"] for row in rows)):
-            mine = [row for row in rows if row["engine"] == engine]
-            sizes = np.array(sorted(row["sentences"] for row in mine), dtype=float)
-            axis.scatter([row["sentences"] for row in mine], [row[quantity] for row in mine], label=engine, s=18)
-            for law in laws:
-                if (law["engine"], law["quantity"]) == (engine, quantity):
-                    axis.plot(sizes, float(law["factor"]) * sizes ** law["exponent"], color=f"C{number}", linewidth=1)
+            mine = sorted((row for row in rows if row["engine"] == engine), key=lambda row: row["sentences"])
+            sizes = np.array([row["sentences"] for row in mine])
+            axis.scatter(sizes, [row[quantity] for row in mine], label=engine, s=18, color=f"C{number}")
+            if len(mine) > 2:
+                line = np.geomspace(sizes[0], sizes[-1], 200)
+                tokens = np.interp(line, sizes, [row["tokens"] for row in mine])
+                weights = fit(mine[:-1], engine, quantity)
+                costs = [float(weights @ terms_of(engine, quantity)(count)) for count in tokens]
+                axis.plot(line, costs, color=f"C{number}", linewidth=1)
         axis.set(xscale="log", yscale="log", xlabel="sentences", ylabel=quantity)
-    axes.flat[0].legend()
+    axes.flat[-1].axis("off")
+    axes.flat[-1].legend(*axes.flat[0].get_legend_handles_labels(), loc="center")
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file)
 
@@ -149,22 +221,32 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=50, help="queries to ask")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 30_000, 100_000], help="simulated sentences")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), help="engines to measure")
+    parser.add_argument("--limit", action="append", default=[], metavar="ENGINE=SIZE",
+                        help="largest size of an engine, for the memory or the patience there is")  # fmt: skip
+    parser.add_argument("--shard", type=int, default=1_000_000, help="sentences of a shard in the plan")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch")
     parser.add_argument("--cache", type=Path, required=True, help="folder for embeddings, indexes and single results")
     parser.add_argument("--output", type=Path, help="folder for tables")
     parser.add_argument("--figure", type=Path, help="file for the figure")
-    parser.add_argument("--one", nargs=2, metavar=("ENGINE", "SIZE"), help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=3, metavar=("WHAT", "ENGINE", "SIZE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
 
     if options.one:
-        engine, size = options.one
-        base = options.cache / f"simulated-{size}"
+        what, engine, size = options.one
         queries = list(np.load(options.cache / "queries.npy"))
-        row = measure(engine, base.with_suffix(".f16"), np.load(base.with_suffix(".npy")), queries, options.cache)
-        (options.cache / f"{engine} {size}.json").write_text(json.dumps(row), encoding="utf-8")
+        dimensions = queries[0].shape[-1]
+        documents = documents_of(options.cache / f"simulated-{size}", dimensions)
+        if what == "build":
+            row = measure_building(engine, documents, dimensions, options.cache)
+        else:
+            row = measure_searching(engine, documents, dimensions, options.cache, queries)
+        (options.cache / f"{what} {engine} {size}.json").write_text(json.dumps(row), encoding="utf-8")
         return
 
+    limits = {engine: int(size) for engine, _, size in (limit.partition("=") for limit in options.limit)}
+    if unknown := set(limits) - set(ENGINES):
+        parser.error(f"--limit {min(unknown)}: the engines are {', '.join(ENGINES)}")
     benchmark = load_benchmark(options.benchmark)
     model = ColBERT.from_pretrained(options.model, device="cpu")
     texts = list(benchmark.corpus["text"])[: options.real_sentences]
@@ -175,20 +257,28 @@ def main() -> None:
     for size in sorted(options.sizes):
         file = options.cache / f"simulated-{size}.f16"
         for engine in options.engines:
-            result = options.cache / f"{engine} {size}.json"
-            if not result.exists():  # measured already: a killed run goes on here
-                if not file.with_suffix(".npy").exists():
-                    np.save(file.with_suffix(".npy"), simulate(source, size, file))
-                subprocess.run([sys.executable, *sys.argv, "--one", engine, str(size)], check=True)
-            rows.append(json.loads(result.read_text(encoding="utf-8")))
-            print(rows[-1], flush=True)
+            if size > limits.get(engine, size):
+                continue
+            row: Row = {}
+            for what in ("build", "search"):
+                result = options.cache / f"{what} {engine} {size}.json"
+                if not result.exists():  # else measured already: a killed run goes on here
+                    if not file.with_suffix(".npy").exists():
+                        np.save(file.with_suffix(".npy"), simulate(source, size, file))
+                    subprocess.run([sys.executable, *sys.argv, "--one", what, engine, str(size)], check=True)
+                row |= json.loads(result.read_text(encoding="utf-8"))
+            rows.append(row)
+            print(row, flush=True)
         file.unlink(missing_ok=True)
         file.with_suffix(".npy").unlink(missing_ok=True)
-    laws = laws_of(rows)
-    tables = {"Measured": rows} | ({"Laws, fitted without the largest size": laws} if laws else {})
+    tables = {"Measured": rows}
+    if laws := foretold(rows):
+        tables["The largest size, and what the smaller ones foretold"] = laws
+    if planned := plan(rows, options.shard):
+        tables["Shards, by laws fitted to all sizes"] = planned
     write(options.output, "scaling", "Growth of cost with the corpus", tables, noise=NOISE, queries=len(questions))
     if options.figure:
-        draw(rows, laws, options.figure)
+        draw(rows, options.figure)
 
 
 if __name__ == "__main__":
