@@ -2,15 +2,14 @@
 
 Sentences are simulated: token embeddings of real sentences, encoded once, are drawn again with a little noise, so that
 sizes beyond what can be encoded in an afternoon have the lengths and the clusters of real text. Building and searching
-run in processes of their own, whose peak memory counts, pages of mapped files among it. "grown" PLAID builds its cells
-from the first tenth of the sentences (at most 100,000) and adds the rest to them.
+run in processes of their own, whose peak memory counts, pages of mapped files among it.
 
 What each engine does is known, so its cost is a sum of known terms (``LAWS``); how much each weighs is fitted to all
 sizes but the largest, which the law has to foretell. Fitted to all sizes, it then says what a shard costs::
 
     python benchmarks/scaling.py --model outputs/reuters/numcolbert-digits-seed1 \
         --benchmark outputs/reuters/data/benchmark --sizes 10000 30000 100000 300000 1000000 \
-        --limit exact=300000 --limit voyager=300000 --limit "plaid 4 bits=300000" --limit "plaid 2 bits=300000" \
+        --limit voyager=100000 --limit "plaid 4 bits=100000" --limit "plaid 2 bits=100000" \
         --cache outputs/scaling --output results/scaling --figure docs/scaling.svg
 """
 
@@ -41,7 +40,7 @@ from numcolbert.retrieval.engines import build_index, open_index, search_index
 NOISE = 0.02
 """Standard deviation added to every coordinate: the copies of a token lie some 0.2 apart, like its uses in context."""
 
-ENGINES = ("exact", "plaid 4 bits", "plaid 2 bits", "plaid 4 bits grown", "voyager")
+ENGINES = ("exact", "plaid 4 bits", "plaid 2 bits", "voyager")
 QUANTITIES = ("build s", "search ms", "index MiB", "build MiB", "search MiB")
 DEPTH = 10
 
@@ -64,7 +63,6 @@ LAWS: dict[str, dict[str, Terms]] = {
         "search ms": lambda tokens: [1, math.sqrt(tokens)],
         **SIZES,
     },
-    "plaid grown": {"build s": WITH_START, "search ms": WITH_START, **SIZES},  # the cells stay as they are
     "voyager": {
         "build s": lambda tokens: [tokens * math.log2(tokens)],
         "search ms": lambda tokens: [1, math.log2(tokens)],
@@ -75,13 +73,7 @@ LAWS: dict[str, dict[str, Terms]] = {
 
 
 def terms_of(engine: str, quantity: str) -> Terms:
-    """Terms of an engine's cost.
-
-    >>> terms_of("plaid 4 bits grown", "build s")(8)
-    [1, 8]
-    """
-    kind = " ".join(word for word in engine.split() if word in ("exact", "plaid", "grown", "voyager"))
-    return LAWS[kind][quantity]
+    return LAWS[engine.partition(" ")[0]][quantity]
 
 
 def simulate(source: list[np.ndarray], sentences: int, file: Path) -> np.ndarray:
@@ -111,11 +103,8 @@ def measure_building(engine: str, documents: list[np.ndarray], dimensions: int, 
     if kind != "exact":
         ids = [str(number) for number in range(len(documents))]
         options = {"nbits": int(bits.split()[0])} if bits else {}
-        first = min(len(documents) // 10, 100_000) if engine.endswith("grown") else len(documents)
         start = time.perf_counter()
-        index = build_index(kind, folder, engine, ids[:first], documents[:first], dimensions, **options)
-        for begin in range(first, len(documents), 100_000):
-            index.add_documents(ids[begin : begin + 100_000], documents[begin : begin + 100_000])
+        build_index(kind, folder, engine, ids, documents, dimensions, **options)
         seconds = time.perf_counter() - start
         size = sum(file.stat().st_size for file in (folder / engine).rglob("*") if file.is_file())
     return {
