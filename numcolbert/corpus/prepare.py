@@ -48,6 +48,8 @@ class DataConfig:
     ----------
     output_dir
         Directory for `triplets.parquet`, `benchmark/`, `development/` and `statistics.json`.
+    name
+        Name of the corpus in tables and model cards, such as "FinQuant".
     train_source
         `.txt`, `.jsonl` or `.jsonl.gz` file, or "builtin" for the corpus that comes with the package.
     test_source
@@ -88,6 +90,7 @@ class DataConfig:
     """
 
     output_dir: str
+    name: str | None = None
     train_source: str = BUILTIN
     test_source: str | None = None
     official_dir: str | None = None
@@ -209,11 +212,11 @@ def prepare_data(config: DataConfig) -> PreparedData:
     withheld = {pair.key for pair in train.pairs if rng.random() < config.unseen_pair_share}
     seen = {pair.key for pair in train.pairs} - withheld
 
-    def benchmark_of(part: _Part, name: str, queries: int) -> Benchmark:
+    def benchmark_of(part: _Part, folder: str, name: str, queries: int) -> Benchmark:
         return build_benchmark(
             part.sentences,
             part.pairs,
-            output / name,
+            output / folder,
             queries=queries,
             seen_pairs=seen,
             unseen_share=config.unseen_query_share,
@@ -226,14 +229,17 @@ def prepare_data(config: DataConfig) -> PreparedData:
             index=part.index,
         )
 
+    name = config.name or material.name
     benchmarks = {}
     if material.queries is None:
-        benchmarks["benchmark"] = benchmark_of(material.test, "benchmark", config.queries)
+        benchmarks["benchmark"] = benchmark_of(material.test, "benchmark", name, config.queries)
     else:
         benchmarks["benchmark"] = write_official_benchmark(
-            material.test.sentences, material.queries, material.qrels, seen, prepared[1], name=material.name
+            material.test.sentences, material.queries, material.qrels, seen, prepared[1], name=name
         )
-    benchmarks["development"] = benchmark_of(material.development, "development", config.development_queries)
+    benchmarks["development"] = benchmark_of(
+        material.development, "development", f"{name}, development", config.development_queries
+    )
     if config.expressions is not None:
         related = read_expressions(config.expressions)
     else:

@@ -174,8 +174,6 @@ class CardConfig:
         Licence of the model, by the Hub's identifier.
     license_name, license_link
         Name and address of the licence where ``license`` is "other".
-    data_name
-        Name of the training corpus.
     data_terms
         Terms of use of the training corpus.
     research_only
@@ -186,7 +184,6 @@ class CardConfig:
     license: str | None = None
     license_name: str | None = None
     license_link: str | None = None
-    data_name: str | None = None
     data_terms: str | None = None
     research_only: bool = False
 

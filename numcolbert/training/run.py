@@ -302,7 +302,7 @@ def _card(config: RunConfig, triplets: int, log: list[dict[str, Any]], report: d
         "property": config.loss.property_weight,
         "document_property": config.loss.document_property_weight,
     }
-    corpus = config.card.data_name or Path(config.data.official_dir or config.data.train_source).name
+    corpus = config.data.name or Path(config.data.official_dir or config.data.train_source).name
     return CardData(
         base_model=None if Path(base).exists() else base,
         base_model_revision=config.model.revision,

@@ -73,6 +73,12 @@ def test_all_parts_are_there(prepared):
     ]
 
 
+def test_benchmarks_carry_the_name_of_the_corpus(tmp_path):
+    prepared = prepare_data(options(tmp_path, name="Annual reports", triplets=30))
+    assert load_benchmark(prepared.benchmark).information["name"] == "Annual reports"
+    assert load_benchmark(prepared.development).information["name"] == "Annual reports, development"
+
+
 def test_parts_share_no_document_and_no_sentence(prepared):
     test, development = load_benchmark(prepared.benchmark), load_benchmark(prepared.development)
     owners = [{document_of(identifier) for identifier in part.corpus["id"]} for part in (test, development)]
