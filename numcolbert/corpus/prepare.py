@@ -49,7 +49,7 @@ class DataConfig:
     output_dir
         Directory for `triplets.parquet`, `benchmark/`, `development/` and `statistics.json`.
     name
-        Name of the corpus in tables and model cards, such as "FinQuant".
+        Name of the corpus in tables and model cards, such as "FinQuant"; without one, that of its file or folder.
     train_source
         `.txt`, `.jsonl` or `.jsonl.gz` file, or "builtin" for the corpus that comes with the package.
     test_source
@@ -128,6 +128,22 @@ class DataConfig:
                         f"official_dir is {self.official_dir!r} and {name} {getattr(self, name)!r}: give one of them, "
                         "for the official files hold training and test data"
                     )
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether all data comes from the corpus of the package."""
+        return self.train_source == BUILTIN and self.test_source is None and self.official_dir is None
+
+    @property
+    def corpus_name(self) -> str:
+        """Name of the corpus in tables and model cards."""
+        if self.name is not None:
+            return self.name
+        if self.official_dir is not None:
+            return Path(self.official_dir).resolve().name
+        if self.is_builtin:
+            return "built-in corpus of the numcolbert package"
+        return Path(self.train_source).name
 
     def fingerprint(self) -> str:
         """Name of this configuration: equal for equal settings and content of the sources, wherever all of it lies."""
@@ -229,7 +245,7 @@ def prepare_data(config: DataConfig) -> PreparedData:
             index=part.index,
         )
 
-    name = config.name or material.name
+    name = config.corpus_name
     benchmarks = {}
     if material.queries is None:
         benchmarks["benchmark"] = benchmark_of(material.test, "benchmark", name, config.queries)
@@ -298,7 +314,6 @@ class _Material:
     test: _Part
     queries: list[dict[str, Any]] | None = None
     qrels: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    name: str = "benchmark"
     statistics: dict[str, Any] = field(default_factory=dict)
 
 
@@ -367,7 +382,6 @@ def _official(config: DataConfig, rng: random.Random) -> _Material:
         test=_Part(annotate(sentences_of(data.documents), num_proc=config.num_proc), pairs),
         queries=query_rows(data.queries, pairs_of_rows),
         qrels=data.qrels,
-        name=directory.resolve().name,
         statistics={
             "training_file": {
                 "rows": len(pairs_of_rows),

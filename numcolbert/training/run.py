@@ -302,7 +302,6 @@ def _card(config: RunConfig, triplets: int, log: list[dict[str, Any]], report: d
         "property": config.loss.property_weight,
         "document_property": config.loss.document_property_weight,
     }
-    corpus = config.data.name or Path(config.data.official_dir or config.data.train_source).name
     return CardData(
         base_model=None if Path(base).exists() else base,
         base_model_revision=config.model.revision,
@@ -312,9 +311,9 @@ def _card(config: RunConfig, triplets: int, log: list[dict[str, Any]], report: d
         license_link=config.card.license_link,
         training_data=[
             TrainingData(
-                name=corpus,
+                name=config.data.corpus_name,
                 description=f"{triplets:,} triplets built from it",
-                terms=config.card.data_terms,
+                terms=config.card.data_terms or ("MIT" if config.data.is_builtin else None),
                 research_only=config.card.research_only,
             )
         ],

@@ -73,6 +73,19 @@ def test_all_parts_are_there(prepared):
     ]
 
 
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({}, "built-in corpus of the numcolbert package"),
+        ({"train_source": "news/reports.jsonl.gz"}, "reports.jsonl.gz"),
+        ({"official_dir": "data/finquant"}, "finquant"),
+        ({"official_dir": "data/finquant", "name": "FinQuant"}, "FinQuant"),
+    ],
+)
+def test_a_corpus_without_a_name_goes_by_its_file_or_folder(settings, name):
+    assert DataConfig(output_dir="data", **settings).corpus_name == name
+
+
 def test_benchmarks_carry_the_name_of_the_corpus(tmp_path):
     prepared = prepare_data(options(tmp_path, name="Annual reports", triplets=30))
     assert load_benchmark(prepared.benchmark).information["name"] == "Annual reports"

@@ -79,7 +79,9 @@ def test_a_run_leaves_a_model_its_card_and_its_log(unbroken):
     model = ColBERT.from_pretrained(unbroken, device="cpu")
     assert model.numerical_gate is not None
     assert model.split_digits
-    assert (unbroken / "README.md").exists()
+    card = (unbroken / "README.md").read_text(encoding="utf-8")
+    assert "built-in corpus of the numcolbert package" in card
+    assert "MIT" in card
     log = json.loads((unbroken / "training_log.json").read_text())
     assert {"retrieval", "contrastive", "detection", "property", "tokens_per_second"} <= set(log[0])
     assert log[0]["loss"] == pytest.approx(
