@@ -23,8 +23,8 @@ $(VENV)/installed: pyproject.toml
 
 # The baseline keeps the temperature and the learning rate that suit it best (results/development).
 demo: install ## Train ColBERT_ft and NumColBERT on the built-in corpus, compare them, answer three questions.
-	$(TRAIN) --config configs/quickstart.yaml --resume
-	$(TRAIN) --config configs/quickstart.yaml --resume --method colbert \
+	$(TRAIN) --config configs/quickstart.yaml --evaluate none --resume
+	$(TRAIN) --config configs/quickstart.yaml --evaluate none --resume --method colbert \
 		--loss.temperature 1.0 --training.learning_rate 1e-4 --output_dir $(DEMO)/colbert
 	$(BIN)/python evaluate.py --model ColBERT_ft=$(DEMO)/colbert --model base=packaged:all-MiniLM-L6-v2 \
 		--model NumColBERT=$(DEMO)/numcolbert --benchmark $(DEMO)/data/benchmark --output $(DEMO)/comparison --update_cards
