@@ -14,24 +14,28 @@ by their largest norm, which leaves the exact ranking as it is and no token long
         --benchmark outputs/reuters/data/benchmark --corpus ../shared/data/reuters/train.jsonl.gz --sentences 20000 \
         --cache outputs/engines --output results/engines
 
-The benchmark's sentences come first, those of the corpus fill up. Embeddings are kept in the cache folder, so a killed
-run does not encode again. An engine that is not installed or fails is left out, and the report says why:
-``pip install "voyager>=2.1,<2.2" qdrant-client scann`` brings all but Stanford's PLAID, which PyLate holds and which
-compiles C++ code when first used.
+The benchmark's sentences come first, those of the corpus fill up. Embeddings, indexes and every finished row are kept
+in the cache folder: a killed run goes on where it stopped. An engine that is not installed or fails is left out, and
+the report says why: ``pip install "voyager>=2.1,<2.2" qdrant-client scann`` brings all but Stanford's PLAID, which
+PyLate holds and which compiles C++ code when first used.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import importlib.util
 import io
+import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -44,10 +48,16 @@ from numcolbert.corpus.benchmark import load_benchmark
 from numcolbert.corpus.sentences import read_sentences
 from numcolbert.retrieval import ExactIndex
 from numcolbert.retrieval.engines import build_index, check_voyager, open_index, search_index
+from numcolbert.retrieval.index_folder import fingerprint
 
 K = 10
 FACTORS = (2, 4, 8, 16)
-FAST_PLAID = ((8, 8192), (32, 8192), (16, 8192), (8, 1024), (8, 256), (8, 64), (4, 1024), (2, 1024), (1, 1024), (1, 64))
+FAST_PLAID = tuple(
+    (cells, candidates, 0)
+    for cells, candidates in (
+        (8, 8192), (32, 8192), (16, 8192), (8, 1024), (8, 256), (8, 64), (4, 1024), (2, 1024), (1, 1024), (1, 64),
+    )
+)  # fmt: skip
 """Cells of a query token and candidates of a query; the first are PyLate's defaults."""
 STANFORD = (
     *((8, 8192, threshold) for threshold in (0.35, 0)),
@@ -105,13 +115,13 @@ def plaid(documents: Documents) -> Search:
     return searching(index)
 
 
-def plaid_pruned(documents: Documents) -> Iterator[tuple[Row, Search]]:
-    """Open the index that is there with ever less to look at."""
-    for cells, candidates in FAST_PLAID:
-        index = open_index(
+def plaid_pruned(documents: Documents, cells: int, candidates: int, threshold: float) -> Search:
+    """Open the index that is there with less to look at; fast-plaid knows no threshold."""
+    return searching(
+        open_index(
             "plaid", documents.folder, "plaid", documents.dimensions, n_ivf_probe=cells, n_full_scores=candidates
         )
-        yield {"PLAID": "fast-plaid", "cells": cells, "candidates": candidates, "threshold": "none"}, searching(index)
+    )
 
 
 def _stanford(documents: Documents, override: bool, cells: int, candidates: int, threshold: float) -> object:
@@ -136,11 +146,8 @@ def stanford(documents: Documents) -> Search:
     return searching(index)
 
 
-def stanford_pruned(documents: Documents) -> Iterator[tuple[Row, Search]]:
-    for cells, candidates, threshold in STANFORD:
-        index = _stanford(documents, False, cells, candidates, threshold)
-        row = {"PLAID": "Stanford", "cells": cells, "candidates": candidates, "threshold": threshold or "none"}
-        yield row, searching(index)
+def stanford_pruned(documents: Documents, cells: int, candidates: int, threshold: float) -> Search:
+    return searching(_stanford(documents, False, cells, candidates, threshold))
 
 
 def voyager(documents: Documents) -> Search:
@@ -178,7 +185,10 @@ ENGINES: dict[str, tuple[str, Callable[[Documents], Search]]] = {
     "scann": ("ScaNN", scann),
     "qdrant": ("Qdrant, local mode", qdrant),
 }
-PRUNED = {"plaid": plaid_pruned, "stanford": stanford_pruned}
+PRUNED: dict[str, tuple[tuple[tuple[int, int, float], ...], Callable[[Documents, int, int, float], Search]]] = {
+    "plaid": (FAST_PLAID, plaid_pruned),
+    "stanford": (STANFORD, stanford_pruned),
+}
 MODULES = {"voyager": "voyager", "scann": "scann", "qdrant": "qdrant_client"}
 
 
@@ -187,7 +197,7 @@ def compare(label: str, search: Search, queries: dict[str, Queries], expected: d
     found, milliseconds = {}, {}
     for variant in ("ungated", "gated"):
         start = time.perf_counter()
-        found[variant] = overlaps(search(queries[variant]), expected[variant])
+        found[variant] = overlaps(search(queries[variant]), expected[variant][: len(queries[variant])])
         milliseconds[variant] = 1000 * (time.perf_counter() - start) / len(queries[variant])
     cost = 100 * (found["ungated"] - found["gated"])
     return {
@@ -201,6 +211,59 @@ def compare(label: str, search: Search, queries: dict[str, Queries], expected: d
         "ms ungated": milliseconds["ungated"],
         "ms gated": milliseconds["gated"],
     }
+
+
+def built(
+    documents: Documents,
+    label: str,
+    build: Callable[[Documents], Search],
+    queries: dict[str, Queries],
+    expected: dict[str, list[list[str]]],
+) -> Row:
+    """Build an index and compare its answers with the expected ones."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        start = time.perf_counter()
+        search = build(documents)
+        seconds = time.perf_counter() - start
+        search(queries["gated"][:1])  # whatever is loaded or compiled late
+        return compare(label, search, queries, expected) | {"build s": seconds}
+
+
+def pruned(
+    documents: Documents,
+    label: str,
+    open_pruned: Callable[[Documents, int, int, float], Search],
+    setting: tuple[int, int, float],
+    queries: dict[str, Queries],
+    expected: dict[str, list[list[str]]],
+) -> Row:
+    """Overlap of every kind of queries under one setting of the index that is there."""
+    start = time.perf_counter()
+    with contextlib.redirect_stdout(io.StringIO()):
+        search = open_pruned(documents, *setting)
+        found = {
+            name: float(overlaps(search(asked), expected[name][: len(asked)]).mean()) for name, asked in queries.items()
+        }
+    spent = 1000 * (time.perf_counter() - start) / sum(map(len, queries.values()))
+    cells, candidates, threshold = setting
+    return {"engine": label, "cells": cells, "candidates": candidates, "threshold": threshold or "none"} | {
+        **found,
+        "ms a query": spent,
+    }
+
+
+def once(folder: Path, what: Any, measure: Callable[[], Row]) -> Row:
+    """Measure, or read what an earlier run with the same inputs measured."""
+    file = folder / f"{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:32]}.json"
+    if not file.exists():
+        row = measure()
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = file.with_suffix(".tmp")
+        unfinished.write_text(json.dumps(row), encoding="utf-8")
+        unfinished.rename(file)
+    row = json.loads(file.read_text(encoding="utf-8"))
+    print(row, flush=True)
+    return row
 
 
 def main() -> None:
@@ -255,6 +318,8 @@ def main() -> None:
         for name in track(needed, description="Exact search")
     }
 
+    kept = options.cache / "measured"
+    inputs = [fingerprint(model), texts, list(benchmark.queries["text"]), options.nbits, options.seed]
     rows: list[Row] = []
     pruning: list[Row] = []
     left_out: list[str] = []
@@ -264,34 +329,17 @@ def main() -> None:
             left_out.append(f"{label}: {MODULES[engine]} is not installed")
             continue
         asked = options.qdrant_queries if engine == "qdrant" else options.queries
-        start = time.perf_counter()
+        part = {name: variants[name][:asked] for name in ("ungated", "gated")}
         try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                search = build(documents)
+            rows.append(once(kept, [inputs, engine, asked], partial(built, documents, label, build, part, expected)))
         except Exception as error:  # an engine that fails here should not cost the others their figures
             left_out.append(f"{label}: {type(error).__name__}: {str(error).strip().splitlines()[0]}")
             print(left_out[-1], flush=True)
             continue
-        print(f"{label}: built in {time.perf_counter() - start:.0f} s", flush=True)
-        with contextlib.redirect_stdout(io.StringIO()):
-            search(gated[:1])  # whatever is loaded or compiled late
-            row = compare(
-                label, search, {k: variants[k][:asked] for k in ("ungated", "gated")},
-                {k: expected[k][:asked] for k in ("ungated", "gated")},
-            )  # fmt: skip
-        rows.append(row)
-        print(row, flush=True)
-        if engine not in PRUNED or options.sweep_queries == 0:
-            continue
-        for settings, pruned in PRUNED[engine](documents):
-            start = time.perf_counter()
-            with contextlib.redirect_stdout(io.StringIO()):
-                found = {
-                    name: overlaps(pruned(queries), expected[name][: len(queries)]) for name, queries in swept.items()
-                }
-            spent = 1000 * (time.perf_counter() - start) / sum(map(len, swept.values()))
-            pruning.append({**settings, **{name: float(f.mean()) for name, f in found.items()}, "ms a query": spent})
-            print(pruning[-1], flush=True)
+        settings, open_pruned = PRUNED.get(engine, ((), plaid_pruned))
+        for setting in settings if options.sweep_queries else ():
+            measure = partial(pruned, documents, label, open_pruned, setting, swept, expected)
+            pruning.append(once(kept, [inputs, engine, *setting, options.sweep_queries], measure))
     if not rows:
         parser.error(f"no engine could be measured: {'; '.join(left_out)}")
     tables = {f"Overlap@10 with exact search over {len(texts):,} sentences": rows}
