@@ -12,18 +12,25 @@ search, one query at a time, many at once::
         --model NumColBERT=outputs/reuters/numcolbert-digits-seed1 --benchmark outputs/reuters/data/benchmark \
         --cache outputs/plaid --output results/plaid
 
-Embeddings are kept in the cache folder, so a killed run does not encode again. fast-plaid stores codes and residuals
-twice: as written, and merged when the index is first opened; for up to 1,000 documents it also keeps the embeddings.
-The column "MiB once" leaves both out. On a CPU fewer bits are hardly faster: what takes the time is arithmetic in
-float16 on decompressed documents, as many at any number of bits.
+Embeddings and indexes are kept in the cache folder, so a killed run does neither again. What takes the time of building
+on a CPU is arithmetic in float16 on one core, so as many indexes are built side by side as ``--threads`` says.
+
+fast-plaid stores codes and residuals twice: as written, and merged when the index is first opened; for up to 1,000
+documents it also keeps the embeddings. The column "MiB once" leaves both out. On a CPU fewer bits are hardly faster:
+what takes the time is arithmetic in float16 on decompressed documents, as many at any number of bits.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
+import multiprocessing
+import shutil
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +47,7 @@ from numcolbert.corpus.benchmark import Benchmark, load_benchmark
 from numcolbert.evaluation.evaluator import evaluate_rankings
 from numcolbert.retrieval import ExactIndex
 from numcolbert.retrieval.engines import build_index, open_index, search_index
+from numcolbert.retrieval.index_folder import fingerprint
 
 DEPTH = 100
 Ranking = list[tuple[str, float]]
@@ -53,6 +61,8 @@ class Encoded:
     ids: list[str]
     documents: list[np.ndarray]
     queries: list[np.ndarray]
+    key: str
+    """Of encoder and sentences."""
 
     @property
     def dimensions(self) -> int:
@@ -67,9 +77,11 @@ class Encoded:
 
 def encode(folder: str, benchmark: Benchmark, cache: Path) -> Encoded:
     model = ColBERT.from_pretrained(folder, device="cpu")
-    documents = encode_documents(model, list(benchmark.corpus["text"]), cache / "documents")
+    texts = list(benchmark.corpus["text"])
+    documents = encode_documents(model, texts, cache / "documents")
     queries = model.encode(list(benchmark.queries["text"]), is_query=True, show_progress_bar=False)
-    return Encoded(list(benchmark.corpus["id"]), documents, queries)
+    key = hashlib.sha256(json.dumps([fingerprint(model), texts]).encode()).hexdigest()[:16]
+    return Encoded(list(benchmark.corpus["id"]), documents, queries, key)
 
 
 def exact(encoded: Encoded) -> Search:
@@ -77,8 +89,15 @@ def exact(encoded: Encoded) -> Search:
     return lambda query: [(encoded.ids[position], score) for position, score in index.search([query], DEPTH)[0]]
 
 
-def compressed(encoded: Encoded, folder: Path, name: str, nbits: int, seed: int) -> Search:
-    build_index("plaid", folder, name, encoded.ids, encoded.documents, encoded.dimensions, nbits=nbits, seed=seed)
+def build(encoded: Encoded, folder: Path, name: str, nbits: int, seed: int) -> None:
+    """Build an index; its name stands for a whole one."""
+    torch.set_num_threads(1)
+    unfinished = f"{name}.part"
+    build_index("plaid", folder, unfinished, encoded.ids, encoded.documents, encoded.dimensions, nbits=nbits, seed=seed)
+    shutil.move(folder / unfinished, folder / name)
+
+
+def compressed(encoded: Encoded, folder: Path, name: str) -> Search:
     index = open_index("plaid", folder, name, encoded.dimensions)
     return lambda query: search_index(index, [query], DEPTH)[0]
 
@@ -195,21 +214,32 @@ def main() -> None:
     folders = dict(argument.split("=", 1) for argument in options.model)
     encoded = {name: encode(folder, benchmark, options.cache) for name, folder in folders.items()}
     indexes = options.cache / "indexes"
+    names = {
+        (name, nbits): f"plaid-{one.key}-{nbits}-{options.seed}"
+        for name, one in encoded.items()
+        for nbits in options.bits
+    }
+    with ProcessPoolExecutor(options.threads, mp_context=multiprocessing.get_context("spawn")) as pool:
+        builds = [
+            pool.submit(build, encoded[name], indexes, folder, nbits, options.seed)
+            for (name, nbits), folder in names.items()
+            if not (indexes / folder).exists()
+        ]
+        for finished in track(builds, description="Building indexes"):
+            finished.result()
 
     rows: list[Row] = []
     for nbits in (None, *options.bits):
         if nbits is None:
             searches = {name: exact(one) for name, one in encoded.items()}
         else:
-            searches = {
-                name: compressed(one, indexes, f"{name}-{nbits}", nbits, options.seed) for name, one in encoded.items()
-            }
+            searches = {name: compressed(one, indexes, names[name, nbits]) for name, one in encoded.items()}
         found, seconds = in_turns(searches, encoded, "exact" if nbits is None else f"{nbits} bits")
         for name, one in encoded.items():
             if nbits is None:
                 size = once = sum(document.nbytes for document in one.documents)
             else:
-                size, once = sizes(indexes / f"{name}-{nbits}")
+                size, once = sizes(indexes / names[name, nbits])
             rows.append(
                 {
                     "model": name,
@@ -225,7 +255,7 @@ def main() -> None:
             print(rows[-1], flush=True)
     last = list(encoded)[-1]
     nbits = 4 if 4 in options.bits else options.bits[0]
-    defaults = against_defaults(indexes, f"{last}-{nbits}", encoded[last], options.rounds)
+    defaults = against_defaults(indexes, names[last, nbits], encoded[last], options.rounds)
     tables = {"Compression": rows, f"A search by default: {last}, {nbits} bits": defaults}
     write(
         options.output, "plaid", "PLAID and compression", tables, sentences=len(benchmark.corpus),
