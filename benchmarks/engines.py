@@ -52,12 +52,7 @@ from numcolbert.retrieval.index_folder import fingerprint
 
 K = 10
 FACTORS = (2, 4, 8, 16)
-FAST_PLAID = tuple(
-    (cells, candidates, 0)
-    for cells, candidates in (
-        (8, 8192), (32, 8192), (16, 8192), (8, 1024), (8, 256), (8, 64), (4, 1024), (2, 1024), (1, 1024), (1, 64),
-    )
-)  # fmt: skip
+FAST_PLAID = ((8, 8192, 0), (8, 1024, 0), (8, 256, 0), (2, 1024, 0), (1, 1024, 0), (1, 64, 0))
 """Cells of a query token and candidates of a query; the first are PyLate's defaults."""
 STANFORD = (
     *((8, 8192, threshold) for threshold in (0.35, 0)),

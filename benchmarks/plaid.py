@@ -184,7 +184,7 @@ def draw(rows: list[Row], file: Path) -> None:
         axes.set_xticks(ticks, labels)
         axes.minorticks_off()
         axes.set_ylim(bottom=0)
-        axes.legend()
+        axes.legend(loc="lower left")
     figure.savefig(file, dpi=150)
 
 

@@ -5,11 +5,14 @@ sizes beyond what can be encoded in an afternoon have the lengths and the cluste
 run in processes of their own, whose peak memory counts, pages of mapped files among it.
 
 What each engine does is known, so its cost is a sum of known terms (``LAWS``); how much each weighs is fitted to all
-sizes but the largest, which the law has to foretell. Fitted to all sizes, it then says what a shard costs::
+sizes but the largest, which the law has to foretell. Fitted to all sizes, it then says what a shard costs.
+
+Building a large PLAID index takes a GPU. Where there is none, ``--written`` measures searching alone at such sizes: the
+files are then written by ``plaid_files``, searched by fast-plaid, and held against the law of those it built itself::
 
     python benchmarks/scaling.py --model outputs/reuters/numcolbert-digits-seed1 \
         --benchmark outputs/reuters/data/benchmark --sizes 10000 30000 100000 300000 1000000 \
-        --limit voyager=100000 --limit "plaid 4 bits=100000" --limit "plaid 2 bits=100000" \
+        --limit voyager=30000 --limit "plaid 4 bits=100000" --written 100000 300000 1000000 \
         --cache outputs/scaling --output results/scaling --figure docs/scaling.svg
 """
 
@@ -18,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shutil
 import statistics
 import subprocess
 import sys
@@ -30,6 +34,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from measuring import Row, encode_documents, peak_memory, write
+from plaid_files import write_names, write_plaid
 from scipy.optimize import nnls
 
 from numcolbert import ColBERT
@@ -41,7 +46,9 @@ NOISE = 0.02
 """Standard deviation added to every coordinate: the copies of a token lie some 0.2 apart, like its uses in context."""
 
 ENGINES = ("exact", "plaid 4 bits", "plaid 2 bits", "voyager")
+BUILT, WRITTEN, WRITTEN_BITS = "plaid 4 bits", "plaid 4 bits, written", 4
 QUANTITIES = ("build s", "search ms", "index MiB", "build MiB", "search MiB")
+OF_SEARCHING = ("search ms", "index MiB", "search MiB")
 DEPTH = 10
 
 
@@ -76,8 +83,8 @@ def terms_of(engine: str, quantity: str) -> Terms:
     return LAWS[engine.partition(" ")[0]][quantity]
 
 
-def simulate(source: list[np.ndarray], sentences: int, file: Path) -> np.ndarray:
-    """Write the tokens of simulated sentences to a file, as float16; return their lengths."""
+def simulate(source: list[np.ndarray], sentences: int, file: Path) -> None:
+    """Write the tokens of simulated sentences to a file, as float16; next to it their lengths and what they copy."""
     generator = np.random.default_rng(sentences)
     chosen = generator.integers(len(source), size=sentences)
     lengths = np.array([len(source[i]) for i in chosen])
@@ -87,12 +94,30 @@ def simulate(source: list[np.ndarray], sentences: int, file: Path) -> np.ndarray
             tokens = tokens + generator.normal(scale=NOISE, size=tokens.shape)
             tokens /= np.linalg.norm(tokens, axis=-1, keepdims=True)
             tokens.astype(np.float16).tofile(stream)
-    return lengths
+    np.savez(file.with_suffix(".npz"), lengths=lengths, chosen=chosen)
 
 
-def documents_of(base: Path, dimensions: int) -> list[np.ndarray]:
-    stored = np.memmap(base.with_suffix(".f16"), dtype=np.float16, mode="r").reshape(-1, dimensions)
-    return np.split(stored, np.cumsum(np.load(base.with_suffix(".npy")))[:-1])
+def stored(base: Path, dimensions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens of simulated sentences, on disk, and the sentences' lengths."""
+    tokens = np.memmap(base.with_suffix(".f16"), dtype=np.float16, mode="r").reshape(-1, dimensions)
+    return tokens, np.load(base.with_suffix(".npz"))["lengths"]
+
+
+def measure_written(base: Path, folder: Path, source: list[np.ndarray]) -> Row:
+    """Write PLAID's files ourselves; open them once, as that writes the merged ones."""
+    dimensions = source[0].shape[-1]
+    tokens, lengths = stored(base, dimensions)
+    starts = np.cumsum([0, *map(len, source)])
+    copied = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in np.load(base.with_suffix(".npz"))["chosen"]])
+    target = folder / WRITTEN
+    shutil.rmtree(target, ignore_errors=True)
+    found = write_plaid(target / "fast_plaid_index", tokens, lengths, np.concatenate(source), copied,
+                        int(cells(len(tokens))), WRITTEN_BITS)  # fmt: skip
+    write_names(target, len(lengths))
+    open_index("plaid", folder, WRITTEN, dimensions)
+    size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
+    return {"engine": WRITTEN, "sentences": len(lengths), "tokens": len(tokens), "index MiB": size / 2**20,
+            "cells": int(cells(len(tokens))), **found}  # fmt: skip
 
 
 def measure_building(engine: str, documents: list[np.ndarray], dimensions: int, folder: Path) -> Row:
@@ -157,6 +182,22 @@ def foretold(rows: list[Row]) -> list[Row]:
     return laws
 
 
+def beyond(rows: list[Row], written: list[Row]) -> list[Row]:
+    """Hold searching in written files against the law of the built ones, and against a built one of the same size."""
+    mine = [row for row in rows if row["engine"] == BUILT]
+    table = []
+    for row in written:
+        built = next((other for other in mine if other["sentences"] == row["sentences"]), None)
+        for quantity in OF_SEARCHING:
+            law = float(fit(mine, BUILT, quantity) @ terms_of(BUILT, quantity)(row["tokens"]))
+            table.append(
+                {"sentences": row["sentences"], "quantity": quantity, "written": row[quantity],
+                 "built by fast-plaid": built[quantity] if built else "-", "law": law,
+                 "written / law": row[quantity] / law}
+            )  # fmt: skip
+    return table
+
+
 def plan(rows: list[Row], shard: int, totals: tuple[int, ...] = (10**6, 10**7, 10**8, 10**9)) -> list[Row]:
     """Foretell, by laws fitted to all that was measured, what shards of a size cost and what they add up to."""
     table = []
@@ -179,23 +220,30 @@ def plan(rows: list[Row], shard: int, totals: tuple[int, ...] = (10**6, 10**7, 1
     return sorted(table, key=lambda row: row["sentences"])
 
 
-def draw(rows: list[Row], file: Path) -> None:
+def draw(rows: list[Row], written: list[Row], file: Path) -> None:
     """Draw what was measured and the laws fitted to all sizes but the largest."""
     figure, axes = plt.subplots(2, 3, figsize=(13, 7), layout="constrained")
+    largest = max(row["sentences"] for row in rows)
     for axis, quantity in zip(axes.flat, QUANTITIES, strict=False):
         for number, engine in enumerate(dict.fromkeys(row["engine"] for row in rows)):
             mine = sorted((row for row in rows if row["engine"] == engine), key=lambda row: row["sentences"])
             sizes = np.array([row["sentences"] for row in mine])
             axis.scatter(sizes, [row[quantity] for row in mine], label=engine, s=18, color=f"C{number}")
+            if engine == BUILT and quantity in OF_SEARCHING:
+                axis.scatter([row["sentences"] for row in written], [row[quantity] for row in written], s=30,
+                             facecolors="none", edgecolors=f"C{number}", label=WRITTEN)  # fmt: skip
             if len(mine) > 2:
-                line = np.geomspace(sizes[0], sizes[-1], 200)
-                tokens = np.interp(line, sizes, [row["tokens"] for row in mine])
+                line = np.geomspace(sizes[0], largest, 400)
+                tokens = line * sum(row["tokens"] for row in mine) / sizes.sum()
                 weights = fit(mine[:-1], engine, quantity)
-                costs = [float(weights @ terms_of(engine, quantity)(count)) for count in tokens]
-                axis.plot(line, costs, color=f"C{number}", linewidth=1)
+                costs = np.array([float(weights @ terms_of(engine, quantity)(count)) for count in tokens])
+                for part, style in ((line <= sizes[-1], "-"), (line >= sizes[-1], ":")):
+                    axis.plot(line[part], costs[part], style, color=f"C{number}", linewidth=1)
         axis.set(xscale="log", yscale="log", xlabel="sentences", ylabel=quantity)
     axes.flat[-1].axis("off")
-    axes.flat[-1].legend(*axes.flat[0].get_legend_handles_labels(), loc="center")
+    axes.flat[-1].legend(
+        *axes.flat[1].get_legend_handles_labels(), loc="center", title="points measured, lines the laws"
+    )
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file)
 
@@ -212,6 +260,8 @@ def main() -> None:
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), help="engines to measure")
     parser.add_argument("--limit", action="append", default=[], metavar="ENGINE=SIZE",
                         help="largest size of an engine, for the memory or the patience there is")  # fmt: skip
+    parser.add_argument("--written", type=int, nargs="*", default=[], metavar="SIZE",
+                        help="sizes to search also in PLAID files that this script writes")  # fmt: skip
     parser.add_argument("--shard", type=int, default=1_000_000, help="sentences of a shard in the plan")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch")
     parser.add_argument("--cache", type=Path, required=True, help="folder for embeddings, indexes and single results")
@@ -225,8 +275,13 @@ def main() -> None:
         what, engine, size = options.one
         queries = list(np.load(options.cache / "queries.npy"))
         dimensions = queries[0].shape[-1]
-        documents = documents_of(options.cache / f"simulated-{size}", dimensions)
-        if what == "build":
+        base = options.cache / f"simulated-{size}"
+        tokens, lengths = stored(base, dimensions)
+        documents = np.split(tokens, np.cumsum(lengths)[:-1])
+        if what == "build" and engine == WRITTEN:
+            real = np.load(options.cache / "source.npz")
+            row = measure_written(base, options.cache, np.split(real["tokens"], np.cumsum(real["lengths"])[:-1]))
+        elif what == "build":
             row = measure_building(engine, documents, dimensions, options.cache)
         else:
             row = measure_searching(engine, documents, dimensions, options.cache, queries)
@@ -240,34 +295,39 @@ def main() -> None:
     model = ColBERT.from_pretrained(options.model, device="cpu")
     texts = list(benchmark.corpus["text"])[: options.real_sentences]
     source = encode_documents(model, texts, options.cache / f"documents-{Path(options.model).name}")
+    np.savez(options.cache / "source.npz", tokens=np.concatenate(source), lengths=[len(tokens) for tokens in source])
     questions = list(benchmark.queries["text"])[: options.queries]
     np.save(options.cache / "queries.npy", np.stack(model.encode(questions, is_query=True, show_progress_bar=False)))
-    rows = []
-    for size in sorted(options.sizes):
+    rows: list[Row] = []
+    written: list[Row] = []
+    for size in sorted({*options.sizes, *options.written}):
         file = options.cache / f"simulated-{size}.f16"
-        for engine in options.engines:
-            if size > limits.get(engine, size):
-                continue
+        engines = [engine for engine in options.engines if size in options.sizes and size <= limits.get(engine, size)]
+        for engine in [*engines, WRITTEN] if size in options.written else engines:
             row: Row = {}
             for what in ("build", "search"):
                 result = options.cache / f"{what} {engine} {size}.json"
                 if not result.exists():  # else measured already: a killed run goes on here
-                    if not file.with_suffix(".npy").exists():
-                        np.save(file.with_suffix(".npy"), simulate(source, size, file))
+                    if not file.with_suffix(".npz").exists():
+                        simulate(source, size, file)
                     subprocess.run([sys.executable, *sys.argv, "--one", what, engine, str(size)], check=True)
                 row |= json.loads(result.read_text(encoding="utf-8"))
-            rows.append(row)
+            (written if engine == WRITTEN else rows).append(row)
             print(row, flush=True)
         file.unlink(missing_ok=True)
-        file.with_suffix(".npy").unlink(missing_ok=True)
+        file.with_suffix(".npz").unlink(missing_ok=True)
     tables = {"Measured": rows}
     if laws := foretold(rows):
         tables["The largest size, and what the smaller ones foretold"] = laws
+    if written:
+        tables["PLAID files written here: measured"] = written
+    if written and any(row["engine"] == BUILT for row in rows):
+        tables["PLAID files written here, against those that fast-plaid built"] = beyond(rows, written)
     if planned := plan(rows, options.shard):
         tables["Shards, by laws fitted to all sizes"] = planned
     write(options.output, "scaling", "Growth of cost with the corpus", tables, noise=NOISE, queries=len(questions))
     if options.figure:
-        draw(rows, options.figure)
+        draw(rows, written, options.figure)
 
 
 if __name__ == "__main__":
