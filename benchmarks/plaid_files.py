@@ -22,15 +22,14 @@ NEAREST = 64
 POINTS = 8
 """Tokens per cell in the k-means; fast-plaid takes up to 256."""
 CHUNK = 50_000
-"""Documents in one file, as fast-plaid does."""
-BATCH = 256
+"""Documents in one file, as in fast-plaid."""
 
 
 def write_plaid(
     folder: Path,
     tokens: np.ndarray,
     lengths: np.ndarray,
-    real_tokens: np.ndarray,
+    real: list[np.ndarray],
     copied: np.ndarray,
     cells: int,
     nbits: int,
@@ -46,14 +45,14 @@ def write_plaid(
         Token embeddings of all documents, shape (tokens, dimensions).
     lengths
         Tokens of every document.
-    real_tokens
-        The real tokens, shape (real tokens, dimensions).
+    real
+        The real documents, each of shape (its tokens, dimensions).
     copied
-        For every token, which real one it copies.
+        For every document, which real one it copies.
     cells
         Number of cells.
     nbits
-        Bits of a residual.
+        Bits of a residual: 1, 2, 4 or 8.
     seed
         Seed of the k-means.
 
@@ -64,69 +63,42 @@ def write_plaid(
         that was found falls short of the nearest's, on average.
     """
     folder.mkdir(parents=True)
-    dimensions = tokens.shape[1]
     generator = np.random.default_rng(seed)
+
+    def draw(count: int) -> np.ndarray:
+        return np.sort(generator.choice(len(tokens), size=min(len(tokens), count), replace=False))
+
     torch.manual_seed(seed)
-    sample = np.sort(generator.choice(len(tokens), size=min(len(tokens), POINTS * cells), replace=False))
     centroids = compute_kmeans(
-        [torch.from_numpy(tokens[sample])], dim=dimensions, device="cpu", kmeans_niters=4,
+        [torch.from_numpy(tokens[draw(POINTS * cells)])], dim=tokens.shape[1], device="cpu", kmeans_niters=4,
         max_points_per_centroid=POINTS, seed=seed, num_partitions=cells,
     )  # fmt: skip
-    exact = centroids.float()
-    nearest = torch.cat(
-        [
-            (torch.from_numpy(part) @ exact.T).topk(NEAREST).indices
-            for part in np.array_split(real_tokens, 1 + cells // 64)
-        ]
-    )
+    codes = cells_of(tokens, lengths, real, copied, centroids.float())
 
-    def codes_of(start: int, end: int) -> Tensor:
-        found = []
-        for first in range(start, end, BATCH):
-            part = slice(first, min(first + BATCH, end))
-            candidates = nearest[torch.from_numpy(copied[part])]
-            scores = torch.bmm(
-                exact[candidates], torch.from_numpy(tokens[part].astype(np.float32)).unsqueeze(2)
-            ).squeeze(2)
-            found.append(candidates.gather(1, scores.argmax(dim=1, keepdim=True)).squeeze(1))
-        return torch.cat(found)
+    def residuals(chosen: slice | np.ndarray) -> Tensor:
+        return _float(tokens[chosen]) - centroids.float()[torch.from_numpy(codes[chosen])]
 
-    def residuals_of(start: int, codes: Tensor) -> Tensor:
-        return torch.from_numpy(tokens[start : start + len(codes)].astype(np.float32)) - exact[codes]
-
-    held_out = generator.integers(len(tokens) - BATCH, size=100)
-    held_out_residuals = torch.cat([residuals_of(start, codes_of(start, start + BATCH)) for start in held_out])
+    held_out = residuals(draw(25_000))
     levels = 2**nbits
-    flat = held_out_residuals.flatten()
-    cutoffs = torch.quantile(flat, torch.arange(1, levels) / levels)
-    weights = torch.quantile(flat, (torch.arange(levels) + 0.5) / levels)
+    cutoffs = torch.quantile(held_out.flatten(), torch.arange(1, levels) / levels)
+    weights = torch.quantile(held_out.flatten(), (torch.arange(levels) + 0.5) / levels)
 
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    bits = np.arange(nbits, dtype=np.uint8)
-    all_codes = np.empty(len(tokens), dtype=np.int64)
     chunks = range(0, len(lengths), CHUNK)
     for number, first in enumerate(chunks):
         last = min(first + CHUNK, len(lengths))
-        start, end = offsets[first], offsets[last]
-        codes = codes_of(start, end)
-        all_codes[start:end] = codes.numpy()
-        packed = np.empty((end - start, dimensions * nbits // 8), dtype=np.uint8)
-        for begin in range(0, len(codes), 100 * BATCH):
-            part = codes[begin : begin + 100 * BATCH]
-            buckets = torch.bucketize(residuals_of(start + begin, part), cutoffs).to(torch.uint8).numpy()
-            # A bucket's bits from the lowest to the highest, bytes filled from the highest.
-            unpacked = (buckets[..., None] >> bits) & 1
-            packed[begin : begin + len(part)] = np.packbits(unpacked.reshape(len(part), -1), axis=1)
-        np.save(folder / f"{number}.codes.npy", codes.numpy())
-        np.save(folder / f"{number}.residuals.npy", packed)
+        parts = np.array_split(np.arange(offsets[first], offsets[last]), 1 + (offsets[last] - offsets[first]) // 50_000)
+        packed = [pack(torch.bucketize(residuals(slice(part[0], part[-1] + 1)), cutoffs), nbits) for part in parts]
+        np.save(folder / f"{number}.codes.npy", codes[offsets[first] : offsets[last]])
+        np.save(folder / f"{number}.residuals.npy", np.concatenate(packed))
         (folder / f"doclens.{number}.json").write_text(json.dumps(lengths[first:last].tolist()), encoding="utf-8")
 
     documents = np.repeat(np.arange(len(lengths)), lengths)
-    pairs = np.unique(all_codes * len(lengths) + documents)  # every document once in a cell's list
+    pairs = np.unique(codes * len(lengths) + documents)  # every document once in a cell's list
     np.save(folder / "ivf.npy", pairs % len(lengths))
     np.save(folder / "ivf_lengths.npy", np.bincount(pairs // len(lengths), minlength=cells).astype(np.int32))
     np.save(folder / "centroids.npy", centroids.numpy())
-    np.save(folder / "avg_residual.npy", held_out_residuals.abs().mean(dim=0).numpy())
+    np.save(folder / "avg_residual.npy", held_out.abs().mean(dim=0).numpy())
     np.save(folder / "bucket_cutoffs.npy", cutoffs.numpy())
     np.save(folder / "bucket_weights.npy", weights.numpy())
     metadata = {
@@ -135,11 +107,40 @@ def write_plaid(
     }  # fmt: skip
     (folder / "metadata.json").write_text(json.dumps(metadata), encoding="utf-8")
 
-    checked = np.sort(generator.choice(len(tokens), size=min(len(tokens), 2000), replace=False))
-    scores = torch.from_numpy(tokens[checked].astype(np.float32)) @ exact.T
+    checked = draw(2000)
+    scores = _float(tokens[checked]) @ centroids.float().T
     best = scores.max(dim=1).values
-    chosen = scores.gather(1, torch.from_numpy(all_codes[checked]).unsqueeze(1)).squeeze(1)
+    chosen = scores.gather(1, torch.from_numpy(codes[checked]).unsqueeze(1)).squeeze(1)
     return {"nearest cell": float((chosen == best).float().mean()), "short of it": float((best - chosen).mean())}
+
+
+def cells_of(
+    tokens: np.ndarray, lengths: np.ndarray, real: list[np.ndarray], copied: np.ndarray, centroids: Tensor
+) -> np.ndarray:
+    """Find every token's cell among those nearest to the real token, for all copies of a document at once."""
+    starts = np.cumsum(lengths) - lengths
+    order = np.argsort(copied, kind="stable")
+    copies_of = np.split(order, np.cumsum(np.bincount(copied, minlength=len(real)))[:-1])
+    codes = np.empty(len(tokens), dtype=np.int64)
+    for document, copies in zip(real, copies_of, strict=True):
+        if len(copies) == 0:
+            continue
+        nearest = (_float(document) @ centroids.T).topk(NEAREST).indices  # (length, NEAREST)
+        rows = starts[copies] + np.arange(len(document))[:, None]  # (length, copies)
+        scores = torch.bmm(_float(tokens[rows]), centroids[nearest].transpose(1, 2))  # (length, copies, NEAREST)
+        codes[rows] = nearest.gather(1, scores.argmax(dim=2)).numpy()
+    return codes
+
+
+def pack(buckets: Tensor, nbits: int) -> np.ndarray:
+    """Pack buckets into bytes: the first into the highest bits, each with its lowest bit first."""
+    reverse = np.array([int(f"{bucket:0{nbits}b}"[::-1], 2) for bucket in range(2**nbits)], dtype=np.uint8)
+    per_byte = 8 // nbits
+    columns = reverse[buckets.numpy()].reshape(len(buckets), -1, per_byte)
+    packed = np.zeros(columns.shape[:2], dtype=np.uint8)
+    for position in range(per_byte):
+        packed |= columns[..., position] << (8 - nbits * (position + 1))
+    return packed
 
 
 def write_names(folder: Path, documents: int) -> None:
@@ -148,3 +149,7 @@ def write_names(folder: Path, documents: int) -> None:
     numbers = {number: name for name, number in names.items()}
     (folder / "documents_ids_to_plaid_ids.pkl").write_bytes(pickle.dumps(names))
     (folder / "plaid_ids_to_documents_ids.pkl").write_bytes(pickle.dumps(numbers))
+
+
+def _float(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(array.astype(np.float32))

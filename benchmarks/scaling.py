@@ -107,11 +107,10 @@ def measure_written(base: Path, folder: Path, source: list[np.ndarray]) -> Row:
     """Write PLAID's files ourselves; open them once, as that writes the merged ones."""
     dimensions = source[0].shape[-1]
     tokens, lengths = stored(base, dimensions)
-    starts = np.cumsum([0, *map(len, source)])
-    copied = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in np.load(base.with_suffix(".npz"))["chosen"]])
+    copied = np.load(base.with_suffix(".npz"))["chosen"]
     target = folder / WRITTEN
     shutil.rmtree(target, ignore_errors=True)
-    found = write_plaid(target / "fast_plaid_index", tokens, lengths, np.concatenate(source), copied,
+    found = write_plaid(target / "fast_plaid_index", tokens, lengths, source, copied,
                         int(cells(len(tokens))), WRITTEN_BITS)  # fmt: skip
     write_names(target, len(lengths))
     open_index("plaid", folder, WRITTEN, dimensions)
