@@ -103,11 +103,11 @@ def searching(index: object) -> Search:
 
 
 def plaid(documents: Documents) -> Search:
-    index = build_index(
+    build_index(
         "plaid", documents.folder, "plaid", documents.ids, documents.embeddings, documents.dimensions,
         nbits=documents.nbits, seed=documents.seed,
     )  # fmt: skip
-    return searching(index)
+    return plaid_pruned(documents, *FAST_PLAID[0])
 
 
 def plaid_pruned(documents: Documents, cells: int, candidates: int, threshold: float) -> Search:

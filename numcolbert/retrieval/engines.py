@@ -6,9 +6,10 @@ cosine, which forgets norms, and then scores the candidates with dot products, w
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -110,13 +111,14 @@ def open_index(
     dimensions: int,
     *,
     n_ivf_probe: int = 8,
-    n_full_scores: int = 8192,
+    n_full_scores: int | None = None,
     device: str = "cpu",
 ) -> Any:
     """Open an index of PyLate for search.
 
     What a search costs depends on the machine. PLAID computes in float16, for which most CPUs have no arithmetic:
-    there nearly all of a query's time goes into the ``n_full_scores / 4`` documents that it scores in full.
+    there nearly all of a query's time goes into the ``n_full_scores / 4`` documents that it scores in full, so on a CPU
+    they are fewer than PyLate's (``results/plaid`` tells what that costs: time against overlap with exact search).
     The threads of torch share that work for each query. Of more than ten queries at once PLAID searches several side by
     side, a thread for every ten and no more than there are cores; a single query starts none. PyLate alone would search
     on every GPU it sees; here the device is named. It would also read its pickles of document ids again at every
@@ -135,8 +137,8 @@ def open_index(
     n_ivf_probe
         Cells that PLAID looks into for each query token.
     n_full_scores
-        Candidates that PLAID keeps after scoring by centroids alone; it scores a quarter of them in full and can
-        return no more than those. The default is PyLate's.
+        Candidates that PLAID keeps after scoring by centroids alone; it scores a quarter of them in full. By default
+        1,024 on a CPU and PyLate's 8,192 elsewhere. `search_index` keeps more where so many documents are asked for.
     device
         Where PLAID computes.
 
@@ -235,8 +237,24 @@ def search_index(
     queries = [as_float32(query) for query in queries_embeddings]
     retriever = Retriever(index=index)
     retriever._show_progress = lambda: show_progress
-    results = retriever.retrieve(queries_embeddings=queries, k=k, device=device)
+    with _candidates_for(index, k):
+        results = retriever.retrieve(queries_embeddings=queries, k=k, device=device)
     return [[(str(hit["id"]), float(hit["score"])) for hit in ranking] for ranking in results]
+
+
+@contextlib.contextmanager
+def _candidates_for(index: Any, k: int) -> Iterator[None]:
+    """Let PLAID keep the candidates that k documents take: it returns a quarter of them."""
+    plaid: Any = getattr(index, "_index", None)
+    candidates = getattr(plaid, "n_full_scores", None)
+    if candidates is None or candidates >= 4 * k:
+        yield
+        return
+    plaid.n_full_scores = 4 * k
+    try:
+        yield
+    finally:
+        plaid.n_full_scores = candidates
 
 
 def _pylate_index(
@@ -250,7 +268,8 @@ def _pylate_index(
     seed: int = 42,
     device: str = "cpu",
     show_progress: bool = False,
-    **search_options: int,
+    n_ivf_probe: int = 8,
+    n_full_scores: int | None = None,
 ) -> Any:
     from pylate import indexes  # noqa: PLC0415  (seconds to import)
 
@@ -263,5 +282,6 @@ def _pylate_index(
         seed=seed,
         show_progress=show_progress,
         device=device,
-        **search_options,
+        n_ivf_probe=n_ivf_probe,
+        n_full_scores=n_full_scores or (1024 if device == "cpu" else 8192),
     )

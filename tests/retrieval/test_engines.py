@@ -124,12 +124,19 @@ def test_many_queries_find_what_each_finds_alone(engine, tmp_path, rng, make_tex
         assert [score for _, score in together] == pytest.approx([score for _, score in one], rel=1e-5)
 
 
-def test_plaid_returns_no_more_than_it_scores_in_full(tmp_path, rng, make_texts, make_queries):
+def test_plaid_returns_as_many_as_asked_for(tmp_path, rng, make_texts, make_queries):
     build_index("plaid", tmp_path, "p", [str(n) for n in range(60)], make_texts(rng, 60, 8), 16)
     (query,) = make_queries(rng, 1)
     few = open_index("plaid", tmp_path, "p", 16, n_full_scores=20, n_ivf_probe=16)
-    assert len(search_index(few, [query], 10)[0]) == 5
-    assert len(search_index(open_index("plaid", tmp_path, "p", 16), [query], 10)[0]) == 10
+    assert len(search_index(few, [query], 10)[0]) == 10
+    assert few._index.n_full_scores == 20  # a deep search does not slow later ones
+    wide = open_index("plaid", tmp_path, "p", 16, n_full_scores=240, n_ivf_probe=16)
+    assert search_index(few, [query], 60) == search_index(wide, [query], 60)
+
+
+def test_plaid_keeps_fewer_candidates_on_a_cpu(tmp_path, rng, make_texts):
+    build_index("plaid", tmp_path, "p", [str(n) for n in range(60)], make_texts(rng, 60, 8), 16)
+    assert open_index("plaid", tmp_path, "p", 16)._index.n_full_scores == 1024
 
 
 class Code:
