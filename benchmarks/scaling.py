@@ -197,25 +197,26 @@ def beyond(rows: list[Row], written: list[Row]) -> list[Row]:
     return table
 
 
-def plan(rows: list[Row], shard: int, totals: tuple[int, ...] = (10**6, 10**7, 10**8, 10**9)) -> list[Row]:
-    """Foretell, by laws fitted to all that was measured, what shards of a size cost and what they add up to."""
+def plan(rows: list[Row], shards: list[int], totals: tuple[int, ...] = (10**6, 10**7, 10**8, 10**9)) -> list[Row]:
+    """Foretell, by laws fitted to all that was measured, what shards of some sizes cost and what they add up to."""
     table = []
     for engine in dict.fromkeys(row["engine"] for row in rows):
         mine = [row for row in rows if row["engine"] == engine]
         if len(mine) < 2:
             continue
-        tokens = shard * sum(row["tokens"] for row in mine) / sum(row["sentences"] for row in mine)
-        cost = {quantity: float(fit(mine, engine, quantity) @ terms_of(engine, quantity)(tokens))
-                for quantity in QUANTITIES}  # fmt: skip
-        for total in totals:
-            shards = math.ceil(total / shard)
-            table.append(
-                {"sentences": total, "engine": engine, "shards": shards, "index GiB": shards * cost["index MiB"] / 1024,
-                 "a shard: index GiB": cost["index MiB"] / 1024,
-                 "memory to build GiB": cost["build MiB"] / 1024, "to search GiB": cost["search MiB"] / 1024,
-                 "build h": cost["build s"] / 3600, "search ms": cost["search ms"],
-                 "all shards: build h": shards * cost["build s"] / 3600}
-            )  # fmt: skip
+        for shard in shards:
+            tokens = shard * sum(row["tokens"] for row in mine) / sum(row["sentences"] for row in mine)
+            cost = {quantity: float(fit(mine, engine, quantity) @ terms_of(engine, quantity)(tokens))
+                    for quantity in QUANTITIES}  # fmt: skip
+            for total in totals:
+                count = math.ceil(total / shard)
+                table.append(
+                    {"sentences": total, "engine": engine, "in a shard": shard, "shards": count,
+                     "index GiB": count * cost["index MiB"] / 1024, "a shard: index GiB": cost["index MiB"] / 1024,
+                     "memory to build GiB": cost["build MiB"] / 1024, "to search GiB": cost["search MiB"] / 1024,
+                     "build h": cost["build s"] / 3600, "search ms": cost["search ms"],
+                     "all shards: build h": count * cost["build s"] / 3600}
+                )  # fmt: skip
     return sorted(table, key=lambda row: row["sentences"])
 
 
@@ -261,7 +262,9 @@ def main() -> None:
                         help="largest size of an engine, for the memory or the patience there is")  # fmt: skip
     parser.add_argument("--written", type=int, nargs="*", default=[], metavar="SIZE",
                         help="sizes to search also in PLAID files that this script writes")  # fmt: skip
-    parser.add_argument("--shard", type=int, default=1_000_000, help="sentences of a shard in the plan")
+    parser.add_argument(
+        "--shard", type=int, nargs="+", default=[100_000, 1_000_000], help="sentences of a shard in the plan"
+    )
     parser.add_argument("--threads", type=int, default=2, help="threads of torch")
     parser.add_argument("--cache", type=Path, required=True, help="folder for embeddings, indexes and single results")
     parser.add_argument("--output", type=Path, help="folder for tables")
