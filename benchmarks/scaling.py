@@ -8,11 +8,11 @@ What each engine does is known, so its cost is a sum of known terms (``LAWS``); 
 sizes but the largest, which the law has to foretell. Fitted to all sizes, it then says what a shard costs.
 
 Building a large PLAID index takes a GPU. Where there is none, ``--written`` measures searching alone at such sizes: the
-files are then written by ``plaid_files``, searched by fast-plaid, and held against the law of those it built itself::
+files are then written by ``plaid_files`` and searched by fast-plaid; where it built the same size, both are compared::
 
     python benchmarks/scaling.py --model outputs/reuters/numcolbert-digits-seed1 \
         --benchmark outputs/reuters/data/benchmark --sizes 10000 30000 100000 300000 1000000 \
-        --limit voyager=30000 --limit "plaid 4 bits=100000" --written 100000 300000 1000000 \
+        --limit voyager=10000 --limit "plaid 4 bits=30000" --written 10000 30000 100000 300000 1000000 \
         --cache outputs/scaling --output results/scaling --figure docs/scaling.svg
 """
 
@@ -63,11 +63,11 @@ WITH_START: Terms = lambda tokens: [1, tokens]  # noqa: E731
 SIZES: dict[str, Terms] = {"index MiB": PROPORTIONAL, "build MiB": WITH_START, "search MiB": WITH_START}
 LAWS: dict[str, dict[str, Terms]] = {
     "exact": {"build s": PROPORTIONAL, "search ms": PROPORTIONAL, **SIZES},
-    # Every token is compared with every cell; a search compares its tokens with the cells, reads lists that grow as
-    # fast, and scores a fixed number of documents.
+    # Every token is compared with every cell. A search compares its own with the cells, scores the documents of the
+    # lists it reads, each as long as there are tokens in a cell, and touches marks and pages of all documents.
     "plaid": {
-        "build s": lambda tokens: [tokens, tokens * cells(tokens)],
-        "search ms": lambda tokens: [1, math.sqrt(tokens)],
+        "build s": lambda tokens: [tokens * cells(tokens)],
+        "search ms": lambda tokens: [1, tokens / cells(tokens), tokens],
         **SIZES,
     },
     "voyager": {
@@ -167,13 +167,24 @@ def fit(rows: list[Row], engine: str, quantity: str) -> np.ndarray:
     return nnls(shares / scale, np.ones(len(rows)))[0] / scale
 
 
+def points(rows: list[Row], engine: str, quantity: str) -> list[Row]:
+    """Collect what a law is fitted to, smallest first; of searching PLAID, files written here if there are any."""
+    written = [row for row in rows if row["engine"] == WRITTEN]
+    if engine == BUILT and quantity in OF_SEARCHING and written:
+        engine = WRITTEN
+    return sorted((row for row in rows if row["engine"] == engine), key=lambda row: row["sentences"])
+
+
 def foretold(rows: list[Row]) -> list[Row]:
     """Fit each engine's laws to all sizes but its largest, and compare them there."""
     laws = []
-    for engine in dict.fromkeys(row["engine"] for row in rows):
-        *smaller, largest = sorted((row for row in rows if row["engine"] == engine), key=lambda row: row["tokens"])
-        for quantity in QUANTITIES if len(smaller) >= 2 else ():
-            law = float(fit(smaller, engine, quantity) @ terms_of(engine, quantity)(largest["tokens"]))
+    for engine in dict.fromkeys(row["engine"] for row in rows if row["engine"] != WRITTEN):
+        for quantity in QUANTITIES:
+            *smaller, largest = points(rows, engine, quantity)
+            terms = terms_of(engine, quantity)(largest["tokens"])
+            if len(smaller) < len(terms):
+                continue
+            law = float(fit(smaller, engine, quantity) @ terms)
             laws.append(
                 {"engine": engine, "quantity": quantity, "sentences": largest["sentences"], "law": law,
                  "measured": largest[quantity], "measured / law": largest[quantity] / law}
@@ -181,32 +192,28 @@ def foretold(rows: list[Row]) -> list[Row]:
     return laws
 
 
-def beyond(rows: list[Row], written: list[Row]) -> list[Row]:
-    """Hold searching in written files against the law of the built ones, and against a built one of the same size."""
-    mine = [row for row in rows if row["engine"] == BUILT]
-    table = []
-    for row in written:
-        built = next((other for other in mine if other["sentences"] == row["sentences"]), None)
-        for quantity in OF_SEARCHING:
-            law = float(fit(mine, BUILT, quantity) @ terms_of(BUILT, quantity)(row["tokens"]))
-            table.append(
-                {"sentences": row["sentences"], "quantity": quantity, "written": row[quantity],
-                 "built by fast-plaid": built[quantity] if built else "-", "law": law,
-                 "written / law": row[quantity] / law}
-            )  # fmt: skip
-    return table
+def as_built(rows: list[Row]) -> list[Row]:
+    """Hold searching in written files against searching in built ones of the same size."""
+    built = {row["sentences"]: row for row in rows if row["engine"] == BUILT}
+    return [
+        {"sentences": row["sentences"], "quantity": quantity, "written": row[quantity],
+         "built by fast-plaid": built[row["sentences"]][quantity],
+         "ratio": row[quantity] / built[row["sentences"]][quantity]}
+        for row in rows if row["engine"] == WRITTEN and row["sentences"] in built for quantity in OF_SEARCHING
+    ]  # fmt: skip
 
 
 def plan(rows: list[Row], shards: list[int], totals: tuple[int, ...] = (10**6, 10**7, 10**8, 10**9)) -> list[Row]:
     """Foretell, by laws fitted to all that was measured, what shards of some sizes cost and what they add up to."""
     table = []
-    for engine in dict.fromkeys(row["engine"] for row in rows):
-        mine = [row for row in rows if row["engine"] == engine]
-        if len(mine) < 2:
+    for engine in dict.fromkeys(row["engine"] for row in rows if row["engine"] != WRITTEN):
+        measured = {quantity: points(rows, engine, quantity) for quantity in QUANTITIES}
+        if any(len(measured[quantity]) < len(terms_of(engine, quantity)(2)) for quantity in QUANTITIES):
             continue
+        mine = measured["build s"]
         for shard in shards:
             tokens = shard * sum(row["tokens"] for row in mine) / sum(row["sentences"] for row in mine)
-            cost = {quantity: float(fit(mine, engine, quantity) @ terms_of(engine, quantity)(tokens))
+            cost = {quantity: float(fit(measured[quantity], engine, quantity) @ terms_of(engine, quantity)(tokens))
                     for quantity in QUANTITIES}  # fmt: skip
             for total in totals:
                 count = math.ceil(total / shard)
@@ -220,29 +227,33 @@ def plan(rows: list[Row], shards: list[int], totals: tuple[int, ...] = (10**6, 1
     return sorted(table, key=lambda row: row["sentences"])
 
 
-def draw(rows: list[Row], written: list[Row], file: Path) -> None:
+def draw(rows: list[Row], file: Path) -> None:
     """Draw what was measured and the laws fitted to all sizes but the largest."""
     figure, axes = plt.subplots(2, 3, figsize=(13, 7), layout="constrained")
     largest = max(row["sentences"] for row in rows)
     for axis, quantity in zip(axes.flat, QUANTITIES, strict=False):
-        for number, engine in enumerate(dict.fromkeys(row["engine"] for row in rows)):
-            mine = sorted((row for row in rows if row["engine"] == engine), key=lambda row: row["sentences"])
-            sizes = np.array([row["sentences"] for row in mine])
-            axis.scatter(sizes, [row[quantity] for row in mine], label=engine, s=18, color=f"C{number}")
-            if engine == BUILT and quantity in OF_SEARCHING:
-                axis.scatter([row["sentences"] for row in written], [row[quantity] for row in written], s=30,
-                             facecolors="none", edgecolors=f"C{number}", label=WRITTEN)  # fmt: skip
-            if len(mine) > 2:
-                line = np.geomspace(sizes[0], largest, 400)
-                tokens = line * sum(row["tokens"] for row in mine) / sizes.sum()
-                weights = fit(mine[:-1], engine, quantity)
-                costs = np.array([float(weights @ terms_of(engine, quantity)(count)) for count in tokens])
-                for part, style in ((line <= sizes[-1], "-"), (line >= sizes[-1], ":")):
-                    axis.plot(line[part], costs[part], style, color=f"C{number}", linewidth=1)
+        for number, engine in enumerate(dict.fromkeys(row["engine"] for row in rows if row["engine"] != WRITTEN)):
+            mine = points(rows, engine, quantity)
+            for name, face in ((engine, f"C{number}"), (WRITTEN, "none")):
+                shown = [row for row in rows if row["engine"] == name and quantity in row]
+                if shown and (name != WRITTEN or engine == BUILT):
+                    axis.scatter([row["sentences"] for row in shown], [row[quantity] for row in shown], s=24,
+                                 label=name, facecolors=face, edgecolors=f"C{number}")  # fmt: skip
+            if len(mine) <= len(terms_of(engine, quantity)(2)):
+                continue
+            line = np.geomspace(mine[0]["sentences"], largest, 400)
+            tokens = line * sum(row["tokens"] for row in mine) / sum(row["sentences"] for row in mine)
+            weights = fit(mine[:-1], engine, quantity)
+            costs = np.array([float(weights @ terms_of(engine, quantity)(count)) for count in tokens])
+            fitted = line <= mine[-2]["sentences"]
+            for part, style in ((fitted, "-"), (~fitted, ":")):
+                axis.plot(line[part], costs[part], style, color=f"C{number}", linewidth=1)
         axis.set(xscale="log", yscale="log", xlabel="sentences", ylabel=quantity)
     axes.flat[-1].axis("off")
     axes.flat[-1].legend(
-        *axes.flat[1].get_legend_handles_labels(), loc="center", title="points measured, lines the laws"
+        *axes.flat[1].get_legend_handles_labels(),
+        loc="center",
+        title="points: measured\nlines: laws, dotted beyond what they were fitted to",
     )
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file)
@@ -301,7 +312,6 @@ def main() -> None:
     questions = list(benchmark.queries["text"])[: options.queries]
     np.save(options.cache / "queries.npy", np.stack(model.encode(questions, is_query=True, show_progress_bar=False)))
     rows: list[Row] = []
-    written: list[Row] = []
     for size in sorted({*options.sizes, *options.written}):
         file = options.cache / f"simulated-{size}.f16"
         engines = [engine for engine in options.engines if size in options.sizes and size <= limits.get(engine, size)]
@@ -314,22 +324,23 @@ def main() -> None:
                         simulate(source, size, file)
                     subprocess.run([sys.executable, *sys.argv, "--one", what, engine, str(size)], check=True)
                 row |= json.loads(result.read_text(encoding="utf-8"))
-            (written if engine == WRITTEN else rows).append(row)
+            rows.append(row)
             print(row, flush=True)
         file.unlink(missing_ok=True)
         file.with_suffix(".npz").unlink(missing_ok=True)
-    tables = {"Measured": rows}
-    if laws := foretold(rows):
-        tables["The largest size, and what the smaller ones foretold"] = laws
+    written = [row for row in rows if row["engine"] == WRITTEN]
+    tables = {"Measured": [row for row in rows if row["engine"] != WRITTEN]}
     if written:
         tables["PLAID files written here: measured"] = written
-    if written and any(row["engine"] == BUILT for row in rows):
-        tables["PLAID files written here, against those that fast-plaid built"] = beyond(rows, written)
+    if compared := as_built(rows):
+        tables["PLAID files written here, against those that fast-plaid built"] = compared
+    if laws := foretold(rows):
+        tables["The largest size, and what the smaller ones foretold"] = laws
     if planned := plan(rows, options.shard):
         tables["Shards, by laws fitted to all sizes"] = planned
     write(options.output, "scaling", "Growth of cost with the corpus", tables, noise=NOISE, queries=len(questions))
     if options.figure:
-        draw(rows, written, options.figure)
+        draw(rows, options.figure)
 
 
 if __name__ == "__main__":
