@@ -11,8 +11,9 @@ Building a large PLAID index takes a GPU. Where there is none, ``--written`` mea
 files are then written by ``plaid_files`` and searched by fast-plaid; where it built the same size, both are compared::
 
     python benchmarks/scaling.py --model outputs/reuters/numcolbert-digits-seed1 \
-        --benchmark outputs/reuters/data/benchmark --sizes 10000 30000 100000 300000 1000000 \
-        --limit voyager=10000 --limit "plaid 4 bits=30000" --written 10000 30000 100000 300000 1000000 \
+        --benchmark outputs/reuters/data/benchmark --engines exact "plaid 4 bits" voyager \
+        --sizes 10000 30000 100000 300000 --limit voyager=10000 --limit "plaid 4 bits=30000" \
+        --written 10000 30000 100000 300000 1000000 \
         --cache outputs/scaling --output results/scaling --figure docs/scaling.svg
 """
 
