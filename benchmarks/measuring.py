@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import resource
+import shlex
 import statistics
 import subprocess
 import sys
@@ -122,7 +123,7 @@ def write(output: Path | None, name: str, title: str, tables: dict[str, list[Row
     if output is None:
         return
     output.mkdir(parents=True, exist_ok=True)
-    command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    command = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     report = {"command": command, "machine": machine(), "versions": versions(), **facts, "tables": tables}
     (output / f"{name}.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
     lines = [f"# {title}", "", "```", command, "```", ""]

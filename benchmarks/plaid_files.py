@@ -125,7 +125,7 @@ def cells_of(
     for document, copies in zip(real, copies_of, strict=True):
         if len(copies) == 0:
             continue
-        nearest = (_float(document) @ centroids.T).topk(NEAREST).indices  # (length, NEAREST)
+        nearest = (_float(document) @ centroids.T).topk(min(NEAREST, len(centroids))).indices  # (length, NEAREST)
         rows = starts[copies] + np.arange(len(document))[:, None]  # (length, copies)
         scores = torch.bmm(_float(tokens[rows]), centroids[nearest].transpose(1, 2))  # (length, copies, NEAREST)
         codes[rows] = nearest.gather(1, scores.argmax(dim=2)).numpy()

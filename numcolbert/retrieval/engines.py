@@ -78,7 +78,7 @@ def build_index(
     Returns
     -------
     pylate.indexes.PLAID or pylate.indexes.Voyager
-        The index, ready for search.
+        The index, ready for search with the defaults of `open_index`.
 
     Raises
     ------
